@@ -113,8 +113,8 @@ class Refused(FhirpubError):
 
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues = tuple(dict.fromkeys(issues))[:MAX_ISSUES]
-        told = (f"{i.expression}: {i.diagnostics}".removeprefix(": ") for i in self.issues)
-        super().__init__("; ".join(told))
+        texts = (f"{i.expression}: {i.diagnostics}".removeprefix(": ") for i in self.issues)
+        super().__init__("; ".join(texts))
 
     def __reduce__(self) -> tuple[type[Self], tuple[tuple[Issue, ...]]]:
         """Pickle the issues, from which the text follows."""

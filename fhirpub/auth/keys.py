@@ -184,12 +184,12 @@ class KeyRing:
                 try:
                     ready[record.kid] = await asyncio.to_thread(_ready, record)
                 except Exception as problem:  # noqa: BLE001 - the other keys are good all the same
-                    self._tell_damage(record.kid, problem)
+                    self._log_damage(record.kid, problem)
         self._keys = ready
         self._signing = _newest(records)
         self._read_at = now
 
-    def _tell_damage(self, kid: str, problem: Exception) -> None:
+    def _log_damage(self, kid: str, problem: Exception) -> None:
         if kid not in self._damaged:
             self._damaged.add(kid)
             _log.error(

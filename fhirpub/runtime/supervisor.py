@@ -140,26 +140,26 @@ class _Workers:
         status = 1
         try:
             time.sleep(after)
-            self._work(number, lambda _address: self._say_ready())
+            self._work(number, lambda _address: self._announce_ready())
             status = 0
         except (StoreUnavailable, SecretsUnavailable) as problem:
-            self._tell(problem.reason)
+            self._report(problem.reason)
             status = _STORE_AWAY if isinstance(problem, StoreUnavailable) else status
         except FhirpubError as problem:
-            self._tell(str(problem))
+            self._report(str(problem))
         except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status
             _log.error("worker failed", **where(problem))
         finally:
             sys.stderr.flush()
             os._exit(status)
 
-    def _tell(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         if self.replacing:
             _log.error("worker cannot start", reason=reason)
         else:
             print(f"fhirpub: {reason}", file=sys.stderr)  # noqa: T201
 
-    def _say_ready(self) -> None:
+    def _announce_ready(self) -> None:
         os.write(self._writing, b"+")
 
     def _end_with_supervisor(self) -> None:

@@ -91,7 +91,7 @@ class GroupCommit(Generic[T, R]):
         itself = {asyncio.current_task()}  # by the end its loop may be gone
         try:
             while self._waiting:
-                await self._settle(self._take())
+                await self._commit_batch(self._take())
         finally:
             # Here and not when the task is seen to be done, a turn of the loop later: an item
             # that arrives in between needs a worker of its own.
@@ -107,14 +107,14 @@ class GroupCommit(Generic[T, R]):
             batch.append(self._waiting.popleft())
         return batch
 
-    async def _settle(self, batch: list[Waiting[T, R]]) -> None:
+    async def _commit_batch(self, batch: list[Waiting[T, R]]) -> None:
         try:
             results = await self._commit([waiting.item for waiting in batch])
             for waiting, result in zip(batch, results, strict=True):
-                _tell(waiting.outcome, result)
+                _resolve(waiting.outcome, result)
         except Exception as problem:  # noqa: BLE001 - it is the callers', each gets it
             for waiting in batch:
-                _tell(waiting.outcome, _detach(problem))
+                _resolve(waiting.outcome, _detach(problem))
         except BaseException:
             for waiting in batch:
                 waiting.outcome.cancel()
@@ -184,7 +184,7 @@ class Deadline:
             self._ends.popleft()
 
 
-def _tell(outcome: asyncio.Future[R], result: R | Exception) -> None:
+def _resolve(outcome: asyncio.Future[R], result: R | Exception) -> None:
     if outcome.done():  # its caller has gone away
         return
     if isinstance(result, Exception):

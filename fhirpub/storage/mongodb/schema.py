@@ -186,7 +186,7 @@ def _compare(found: dict[str, dict[str, Any]], wanted: Iterable[dict[str, Any]])
         if not same_order or _options(there) != _options(document):
             raise ConfigurationError(
                 f"[storage] url: the index {document['name']} is not as this release makes it; "
-                "drop it, and the next start makes it anew"
+                "drop it, and the next start creates it again"
             )
 
 

@@ -114,11 +114,11 @@ class MongoWebhooks(DeliverySweep, Endpoints, DeliveryQueueStore):
         deliveries, endpoints = self._collection(DELIVERY), self._collection(ENDPOINT)
         wanted = {**documents.filter_by_endpoint(endpoint_id, event_ids), "tenant": tenant}
         ended = {**wanted, "state": {"$not": OPEN}}
-        anew = {"state": "pending", "number": 0, "due": now, "leased": 0}
+        again = {"state": "pending", "number": 0, "due": now, "leased": 0}
         later = {**wanted, "state": OPEN, "due": {"$gt": now}}
         async with within(self._deadline):
             waited = await deliveries.update_many(later, {"$set": {"due": now}})
-            opened = await deliveries.update_many(ended, {"$set": anew, "$unset": {"ended": ""}})
+            opened = await deliveries.update_many(ended, {"$set": again, "$unset": {"ended": ""}})
             # Even if there was none: a call before this one may have come so far and no further.
             reopened = {"_id": endpoint_id, "tenant": tenant}
             await endpoints.update_one(reopened, {"$inc": {"reopened": 1}})

@@ -140,10 +140,10 @@ class Additions:
         except BulkWriteError as error:
             refused = error.details["writeErrors"]
             if error.details["writeConcernErrors"]:  # applied, but it may be undone
-                _tell("not yet durable", error, error.details["writeConcernErrors"])
+                _log_refused("not yet durable", error, error.details["writeConcernErrors"])
                 return range(len(documents))
             if any(item["code"] != DUPLICATE_KEY for item in refused):
-                _tell("not written", error, refused)
+                _log_refused("not written", error, refused)
             return {item["index"] for item in refused}
         except PyMongoError as error:
             if was_not_executed(error):
@@ -198,6 +198,6 @@ class _Time:
         return pymongo.timeout((self._end - self._loop.time()) / 2)
 
 
-def _tell(event: str, error: BulkWriteError, problems: Iterable[dict[str, object]]) -> None:
+def _log_refused(event: str, error: BulkWriteError, problems: Iterable[dict[str, object]]) -> None:
     codes = sorted({str(problem.get("code")) for problem in problems})
     _log.warning(event, reason=reason(error), codes=" ".join(codes))

@@ -89,8 +89,8 @@ class Request:
         networks = [ipaddress.ip_network(name, strict=False) for name in trusted]
         if not networks or not _within(peer, networks):
             return peer
-        told = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
-        for name in reversed([one.strip() for one in told if one.strip()]):
+        addresses = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
+        for name in reversed([one.strip() for one in addresses if one.strip()]):
             if not _within(name, networks):
                 return name if _is_address(name) else peer
         return peer

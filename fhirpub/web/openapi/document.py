@@ -211,13 +211,13 @@ def _blank(name: str) -> JsonObject:
 
 def _parameters(operation: Operation, route: Route, services: Services) -> list[JsonObject]:
     made = {"searched": search_parameters, "conditions": conditions, "tries": tries}
-    told: list[JsonObject] = []
+    parameters: list[JsonObject] = []
     for name in operation.parameters:
         if name in made:
-            told += made[name](services, route.type_name)
+            parameters += made[name](services, route.type_name)
         else:
-            told.append({"$ref": f"#/components/parameters/{name}"})
-    return told
+            parameters.append({"$ref": f"#/components/parameters/{name}"})
+    return parameters
 
 
 # Answers.
@@ -253,16 +253,16 @@ _OBLIGED = {
 
 def _refusals(operation: Operation, route: Route) -> list[int]:
     """Return the statuses of refusals: those of every handler of its class, and its own."""
-    told = {400, 500, *operation.refusals}
+    statuses = {400, 500, *operation.refusals}
     if route.handler.requires_token:
-        told |= {401, 429, 503}
+        statuses |= {401, 429, 503}
         if route.handler.scope:
-            told.add(403)
+            statuses.add(403)
     if issubclass(route.handler, BodyHandler):
-        told |= {408, 413, 503}
+        statuses |= {408, 413, 503}
         if operation.refuses_in != "OAuthError":
-            told.add(415)
-    return sorted(told)
+            statuses.add(415)
+    return sorted(statuses)
 
 
 def _refused(status: int, operation: Operation) -> JsonObject:

@@ -200,8 +200,8 @@ def _or_null(kind: str) -> JsonObject:
 
 def _fields(*required: str, **properties: JsonObject) -> JsonObject:
     """Return a body that has no other fields than these."""
-    told = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**told, **({"required": [*required]} if required else {})}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, **({"required": [*required]} if required else {})}
 
 
 _TEXT: JsonObject = {"type": "string"}

@@ -186,7 +186,7 @@ class Attempts:
         health = line.condition.health(now, self._rules.patience)
         if then.state == "dead" and not is_service_event(delivery.event_type):
             event = self._service_events.emit_exhausted(line.endpoint, delivery, now=now)
-            await self._tell(line.endpoint, event)
+            await self._emit(line.endpoint, event)
         if then.disable:
             await self._disable(line, "gone" if outcome.status == 410 else "asked", url)
         elif health == "given-up":
@@ -199,7 +199,7 @@ class Attempts:
         if line.condition.warned == since:
             return
         event = self._service_events.failing(line.endpoint, since=since, now=self._clock())
-        await self._tell(line.endpoint, event)
+        await self._emit(line.endpoint, event)
         # Unless another attempt has recorded it since, or the failures have ended.
         if line.condition.streak.since == since != line.condition.warned:
             line.condition = replace(line.condition, warned=since)
@@ -221,7 +221,7 @@ class Attempts:
                 line.disabling = False
                 return
             event = self._service_events.emit_disabled(current, why, now=self._clock())
-            await self._tell(current, event)
+            await self._emit(current, event)
             disabled = replace(current, state="disabled", why=why, revision=current.revision + 1)
             if await retry_until_stored(
                 "disable", partial(self._store.put_endpoint, tenant, disabled)
@@ -232,14 +232,14 @@ class Attempts:
                 line.condition = EndpointHealth()
                 return
 
-    async def _tell(self, endpoint: Endpoint, event: WebhookEvent) -> None:
+    async def _emit(self, endpoint: Endpoint, event: WebhookEvent) -> None:
         """Emit an event to the tenant's other endpoints."""
         ours = await retry_until_stored(
-            "tell", partial(self._store.all_endpoints, of=[endpoint.tenant])
+            "emit", partial(self._store.all_endpoints, of=[endpoint.tenant])
         )
         for subscriber in subscribers_of(endpoint, event.type, ours):
             made = await retry_until_stored(
-                "tell", partial(self._appender.append, subscriber, [event])
+                "emit", partial(self._appender.append, subscriber, [event])
             )
             self.enqueue(made)
 

@@ -24,7 +24,7 @@ BATCH_SIZE_WITHOUT_ENDPOINTS = 1_000
 _log = logger()
 
 _Key = tuple[str, int]
-Told = Callable[[Sequence[Delivery]], None]
+Enqueue = Callable[[Sequence[Delivery]], None]
 
 
 class Relay:
@@ -37,13 +37,13 @@ class Relay:
         appender: Appender,
         leases: Leases,
         fhir_url: str,
-        enqueue: Told,
+        enqueue: Enqueue,
     ) -> None:
         self._store = store
         self._appender = appender
         self._leases = leases
         self._fhir_url = fhir_url
-        self._told = enqueue
+        self._enqueue = enqueue
         self._faulty: set[_Key] = set()
         self._unmarked: set[_Key] = set()
         self.oldest: int | None = None
@@ -134,8 +134,8 @@ class Relay:
                 if matches(endpoint.events, webhook_event.type)
             ]
             if events:
-                work.append(self._tell(endpoint, events))
+                work.append(self._append(endpoint, events))
         return work
 
-    async def _tell(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> None:
-        self._told(await self._appender.append(endpoint, events))
+    async def _append(self, endpoint: Endpoint, events: Sequence[WebhookEvent]) -> None:
+        self._enqueue(await self._appender.append(endpoint, events))
