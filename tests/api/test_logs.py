@@ -18,6 +18,7 @@ import pytest
 from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.runtime.log_sampling import LINES_PER_MINUTE
 from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator
 from tests import raw
 from tests.bodies import document, organization, parameters, patient, report
@@ -309,6 +310,25 @@ def test_no_line_of_the_log_holds_a_secret_or_a_token(written: Written) -> None:
         assert secret not in written.output
         assert secret[:20] not in written.output or secret.startswith("eyJ")
     assert "eyJ" not in written.output
+
+
+def test_no_line_of_the_log_holds_a_secret_of_a_webhook(tmp_path: Path) -> None:
+    settings: dict[str, Mapping[str, Any]] = {
+        "logs": {"level": "debug", "format": "json"},
+        "webhooks": {"allow_networks": ["127.0.0.1/32"]},
+    }
+    with ServiceProcess(tmp_path, settings=settings) as service, Receiver() as receiver:
+        lab = service.integrator("Lab")
+        receiver.answer(Reply(status=200, echo=True))
+        endpoint = lab.request("POST", "/webhooks/v1/endpoints", {"url": receiver.url}).json
+        lab.request("POST", f"/webhooks/v1/endpoints/{endpoint['id']}/verify")
+        lab.register(canary_body())
+        delivered = receiver.wait(2)[-1]
+        output = written_by(service)
+
+    sent = [delivered.headers[name] for name in ("authorization", "webhook-signature")]
+    for secret in (*sent, endpoint["signing_secret"], endpoint["bearer_token"]):
+        assert secret.rpartition(" ")[2] not in output
 
 
 def test_no_metric_holds_anything_of_a_patient_a_client_or_a_tenant(written: Written) -> None:

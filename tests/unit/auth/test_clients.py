@@ -123,6 +123,17 @@ async def test_rotating_twice_does_not_cut_off_the_secret_that_is_in_use(world: 
     assert await proved(world, world.secret)
 
 
+async def test_rotating_again_prolongs_no_secret_that_is_about_to_end(world: World) -> None:
+    for grace_seconds in (60, 3600):
+        await rotate_client(
+            world.access, world.client.id, grace_seconds=grace_seconds, clock=world.clock
+        )
+
+    world.clock.pass_seconds(60)
+
+    assert not await proved(world, world.secret)
+
+
 async def test_rotating_leaves_a_disabled_client_disabled(world: World) -> None:
     await disable_client(world.access, world.client.id)
 
