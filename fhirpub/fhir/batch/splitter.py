@@ -7,6 +7,7 @@ and on its own: a mistake in it, or a duplicate name, is that entry's alone (ADR
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fhirpub.errors import InvalidContent, TooLarge
@@ -38,6 +39,10 @@ _CLOSING = re.compile(rb"[}\]]" + _BLANK)
 
 Span = tuple[int, int]
 """Where something begins and ends in the body."""
+
+
+_Matcher = Callable[[bytes, int], re.Match[bytes] | None]
+"""The match of a pattern, which alone takes proportional time: a search may not."""
 
 
 class PieceTooLarge(Exception):
@@ -72,14 +77,14 @@ class _Scanner:
         self.place = 0
         self._move()
 
-    def take(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
+    def take(self, pattern: _Matcher) -> re.Match[bytes] | None:
         """Match a pattern at the current place and go behind it, if it matches."""
         match = self._match(pattern)
         if match is not None:
             self.place = self._start + match.end()
         return match
 
-    def demand(self, pattern: re.Pattern[bytes]) -> re.Match[bytes]:
+    def demand(self, pattern: _Matcher) -> re.Match[bytes]:
         """Match a pattern at the current place; raises _NoJson if it does not match."""
         match = self.take(pattern)
         if match is None:
@@ -89,20 +94,20 @@ class _Scanner:
     def value(self) -> Span:
         """Go behind a value and return where it is."""
         start = self.place
-        self.demand(_VALUE)
+        self.demand(_VALUE.match)
         return start, self.place
 
     def is_at(self, byte: bytes) -> bool:
         """Return whether a byte is the next one."""
         return self._body.startswith(byte, self.place)
 
-    def _match(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
-        match = pattern.match(self._text, self.place - self._start)
+    def _match(self, pattern: _Matcher) -> re.Match[bytes] | None:
+        match = pattern(self._text, self.place - self._start)
         if not self._is_cut(match):
             return match
         if self.place > self._start:
             self._move()
-            match = pattern.match(self._text, 0)
+            match = pattern(self._text, 0)
         if self._is_cut(match):
             raise PieceTooLarge
         return match
@@ -138,22 +143,22 @@ def split(_context: object, body: bytes, *, most: int, window: int = 0) -> Stage
 
 
 def _bundle(scanner: _Scanner, found: Split, most: int) -> Stages[None]:
-    scanner.demand(_OPENING)
-    while (name := scanner.take(_NAME)) is not None:
+    scanner.demand(_OPENING.match)
+    while (name := scanner.take(_NAME.match)) is not None:
         if name[1] == b"entry" and found.array is None and scanner.is_at(b"["):
             start = scanner.place
             yield from _entries(scanner, found, most)
             found.array = (start, scanner.place)
         else:
             scanner.value()
-        if scanner.demand(_AFTER_VALUE)[1] != b",":
+        if scanner.demand(_AFTER_VALUE.match)[1] != b",":
             return
-    scanner.demand(_CLOSING)
+    scanner.demand(_CLOSING.match)
 
 
 def _entries(scanner: _Scanner, found: Split, most: int) -> Stages[None]:
     """Go behind the array of entries and note each."""
-    scanner.demand(_OPENING)
+    scanner.demand(_OPENING.match)
     is_more = not scanner.is_at(b"]")
     while is_more:
         if len(found.entries) == most:
@@ -163,8 +168,8 @@ def _entries(scanner: _Scanner, found: Split, most: int) -> Stages[None]:
         if scanner.place == start:
             scanner.value()
         found.entries.append(((start, scanner.place), resource))
-        scanner.take(_BLANKS)
-        is_more = scanner.take(_COMMA) is not None
+        scanner.take(_BLANKS.match)
+        is_more = scanner.take(_COMMA.match) is not None
         yield
     if not scanner.is_at(b"]"):
         raise _NoJson(scanner.place)
@@ -178,13 +183,13 @@ _COMMA = re.compile(rb"," + _BLANK)
 def _members(scanner: _Scanner) -> Span | None:
     """Go behind an entry and return where its resource is, if that is an object."""
     resource: Span | None = None
-    scanner.demand(_OPENING)
-    while (name := scanner.take(_NAME)) is not None:
+    scanner.demand(_OPENING.match)
+    while (name := scanner.take(_NAME.match)) is not None:
         is_resource = name[1] == b"resource" and resource is None and scanner.is_at(b"{")
         span = scanner.value()
         resource = span if is_resource else resource
-        scanner.take(_BLANKS)
-        if scanner.take(_COMMA) is None:
+        scanner.take(_BLANKS.match)
+        if scanner.take(_COMMA.match) is None:
             break
     if not scanner.is_at(b"}"):
         raise _NoJson(scanner.place)
