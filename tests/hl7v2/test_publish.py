@@ -100,10 +100,11 @@ def test_what_is_wrong_with_one_message_stops_no_other(lab: Integrator, run: Run
 
 
 def test_problems_of_the_service_are_printed(lab: Integrator, run: Run) -> None:
-    done = run(message(pid({7: "20261399"}), obr(), obx()))
+    collected = segment("SPM", {4: "BLD^Blood", 17: "20260302104500^20260302081500"})
+    done = run(message(pid(), obr(), obx(), collected))
 
     assert done.returncode == 1
-    assert "time-invalid" in done.stderr
+    assert "per-1" in done.stderr
     assert total(lab) == 0
 
 

@@ -15,7 +15,8 @@ from fhirpub_hl7v2.settings import Settings
 JsonObject = dict[str, Any]
 
 _TIME = re.compile(
-    r"(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:\.\d{1,6})?)?)?)?)?)?([+-]\d{4})?"
+    r"(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:\.\d{1,6})?)?)?)?)?)?([+-]\d{4})?",
+    re.ASCII,
 )
 _SYSTEMS = {
     "LN": "http://loinc.org",
@@ -32,8 +33,9 @@ _SYSTEMS = {
 }
 """HL7 table 0396."""
 
-_HL7_TABLE = re.compile(r"HL7(\d{4})")
-_OID = re.compile(r"[0-2](?:\.(?:0|[1-9]\d*))+")
+_HL7_TABLE = re.compile(r"HL7([0-9]{4})")
+_OID = re.compile(r"[0-2](?:\.(?:0|[1-9][0-9]*))+")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 
@@ -43,9 +45,11 @@ def present(**elements: Any) -> JsonObject:
 
 
 def uri(identifier: str) -> str:
-    """Return an OID or URI as a system; "" if it is neither."""
+    """Return an OID, UUID or URI as a system; "" if it is none of them."""
     if _OID.fullmatch(identifier):
         return f"urn:oid:{identifier}"
+    if _UUID.fullmatch(identifier.lower()):
+        return f"urn:uuid:{identifier.lower()}"
     return identifier if _URI.fullmatch(identifier) else ""
 
 
@@ -94,11 +98,13 @@ class Context:
         name, identifier = authority.text(1), authority.text(2)
         if name in self.settings.authorities:
             return self.settings.authorities[name]
-        system = uri(identifier) or uri(name) or ("" if name else default)
+        system = uri(identifier) or uri(name) or ("" if name or identifier else default)
         if not system:
             text = "names no assigning authority that is known"
             way_out = (
-                "set its system in [authorities]" if name else "set [patient] or [report] system"
+                "set its system in [authorities]"
+                if name or identifier
+                else "set [patient] or [report] system"
             )
             self.report(segment, f"{text}: {way_out}", at, Code.NOT_FOUND)
         return system
@@ -127,7 +133,10 @@ class Context:
         if zone is None:
             self.report(segment, "has no offset: set [message] time_zone", at, Code.REQUIRED)
             return ""
-        return moment.replace(tzinfo=zone).isoformat()
+        there = moment.replace(tzinfo=zone)
+        if (there.utcoffset() or timedelta()).seconds % 60:  # local mean time, before time zones
+            raise ValueError
+        return there.isoformat()
 
     def _zone(self, offset: str | None) -> Any:
         if text := offset or self.offset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 
 from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, present, uri
 from fhirpub_hl7v2.message import Segment, Value
@@ -11,21 +12,33 @@ _GENDERS = {"F": "female", "M": "male", "O": "other", "A": "other", "N": "other"
 """HL7 table 0001; an unknown gender is left out."""
 
 _USES = {"L": "official", "D": "usual", "M": "maiden", "N": "nickname", "S": "anonymous"}
-_DATE = re.compile(r"(\d{4})(\d\d)(\d\d).*")
+_DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _TYPES = "http://terminology.hl7.org/CodeSystem/v2-0203"
 
 
 def patient(context: Context, segment: Segment) -> JsonObject:
     """Return the Patient of a PID; a birth date without a day is left out."""
-    born = _DATE.fullmatch(segment.text(7))
     return present(
         resourceType="Patient",
         id="patient",
-        identifier=[_identifier(context, segment, value) for value in segment.values(3)],
+        identifier=[
+            _identifier(context, segment, value) for value in segment.values(3) if value.text(1)
+        ],
         name=[name for value in segment.values(5) if (name := _name(value))],
         gender=_GENDERS.get(segment.text(8).upper(), ""),
-        birthDate="-".join(born.groups()) if born else "",
+        birthDate=_birth_date(context, segment),
     )
+
+
+def _birth_date(context: Context, segment: Segment) -> str:
+    born = _DATE.fullmatch(segment.text(7))
+    if born is None:
+        return ""
+    try:
+        return date(*map(int, born.groups())).isoformat()
+    except ValueError:
+        context.report(segment, "must begin with a date such as 19700131", 7)
+        return ""
 
 
 def _identifier(context: Context, segment: Segment, value: Value) -> JsonObject:

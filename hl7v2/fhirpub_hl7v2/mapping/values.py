@@ -12,12 +12,11 @@ from fhirpub_hl7v2.message import Segment, Value
 
 UCUM = "http://unitsofmeasure.org"
 _INTERPRETATION = "http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation"
-_V2_FLAGS = "http://terminology.hl7.org/CodeSystem/v2-0078"
-_NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})", re.ASCII)
 _COMPARED = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 _BETWEEN = re.compile(r"(-?[\d.]+)\s*-\s*(-?[\d.]+)")
 _WRITTEN = {"=": "", "=<": "<=", "=>": ">="}
-_CLOCK = re.compile(r"(\d\d)(\d\d)(?:(\d\d)(?:\.\d+)?)?(?:[+-]\d{4})?")
+_CLOCK = re.compile(r"(\d\d)(\d\d)(?:(\d\d)(?:\.\d+)?)?(?:[+-]\d{4})?", re.ASCII)
 _KNOWN_FLAGS = frozenset("A AA H HH L LL N < > U D B W I R S MS POS NEG IND DET ND".split())
 """Those of HL7 table 0078 that the code system for interpretations has under the same code."""
 
@@ -46,9 +45,9 @@ def unit_of(context: Context, segment: Segment) -> JsonObject:
 
 
 def interpretation(segment: Segment) -> list[JsonObject]:
-    """Return the abnormal flags of OBX-8."""
+    """Return the abnormal flags of OBX-8, those that are not known as texts."""
     return [
-        dict(codings(_INTERPRETATION if code in _KNOWN_FLAGS else _V2_FLAGS, code))
+        dict(codings(_INTERPRETATION, code)) if code in _KNOWN_FLAGS else {"text": code}
         for value in segment.values(8)
         if (code := value.text())
     ]

@@ -1,0 +1,55 @@
+"""Whose message it is: identifiers and dates that could name another person or time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub_hl7v2.problems import Unusable
+from fhirpub_hl7v2.settings import Settings
+from tests.hl7v2.messages import SETTINGS, mapped, message, obr, observation, obx, pid, resources
+
+UUID = "0B9C1F9E-1D55-4B77-9D06-0F1A2B3C4D5E"
+
+
+def patient_of(field: str, at: int = 3, settings: Settings = SETTINGS) -> dict[str, Any]:
+    (made,) = resources(message(pid({at: field}), obr(), obx()), "patient", settings)
+    return made
+
+
+def test_an_authority_that_is_a_uuid_is_the_system() -> None:
+    (identifier,) = patient_of(f"123^^^&{UUID}&UUID^MR")["identifier"]
+
+    assert identifier["system"] == f"urn:uuid:{UUID.lower()}"
+
+
+def test_an_authority_that_cannot_be_read_is_never_replaced_by_the_default() -> None:
+    settings = Settings(patient_system="https://hospital.example/persons")
+    raw = message(pid({3: "123^^^&x.y&GUID^MR"}), obr({3: "1^&1.2.3&ISO"}), obx())
+
+    with pytest.raises(Unusable, match=r"PID\[1\]-3: names no assigning authority"):
+        mapped(raw, settings)
+
+
+def test_a_repetition_without_a_number_is_no_identifier() -> None:
+    identifiers = patient_of("30111222^^^REG^MR~^^^REG^PI")["identifier"]
+
+    assert [identifier["value"] for identifier in identifiers] == ["30111222"]
+
+
+@pytest.mark.parametrize("born", ["19701399", "20260230", "00000101"])
+def test_a_birth_date_that_does_not_exist_is_a_problem(born: str) -> None:
+    with pytest.raises(Unusable, match=r"PID\[1\]-7: must begin with a date"):
+        patient_of(born, at=7)
+
+
+def test_a_time_before_time_zones_is_a_problem() -> None:
+    raw = message(pid(), obr(), obx({14: "18900102030405"}), msh={7: "20260302104500"})
+
+    with pytest.raises(Unusable, match=r"OBX\[1\]-14: must be a time"):
+        mapped(raw)
+
+
+def test_digits_of_other_scripts_are_no_number() -> None:
+    assert "valueString" in observation({5: "\u0661\u0662"})
