@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fhirpub_hl7v2.listening import listen
 from fhirpub_hl7v2.publishing import publish
 
 
@@ -13,6 +14,7 @@ def main() -> None:
 
 
 main.add_command(publish)
+main.add_command(listen)
 
 if __name__ == "__main__":
     main(prog_name="fhirpub-hl7v2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import quote
@@ -145,7 +146,13 @@ def _escaped(text: str) -> str:
 def _is_older(report: Report, stored: Mapping[str, Any]) -> bool:
     """Return whether a message states an earlier state than the one that is stored."""
     new, old = (_RANKS.get(each["status"], 0) for each in (report.resource, stored))
-    return new < old
+    if new != old:
+        return new < old
+    times = [each.get("issued", "") for each in (report.resource, stored)]
+    if not all(times):
+        return False
+    issued, before = map(datetime.fromisoformat, times)
+    return issued < before
 
 
 def _with_results(report: Report, stored: _Stored) -> dict[str, Any]:
@@ -158,11 +165,10 @@ def _with_results(report: Report, stored: _Stored) -> dict[str, Any]:
     kept = [
         {"reference": f"Observation/{result['id']}"}
         for result in stored.results
-        if result["identifier"][0]["value"] not in sent and result["status"] != "entered-in-error"
+        if result.get("status") != "entered-in-error" and not sent & _numbers(result)
     ]
-    resource = {**report.resource, "result": [*report.resource.get("result", []), *kept]}
-    parameter = [
-        {**entry, "resource": resource} if entry["name"] == "diagnosticReport" else entry
-        for entry in report.body["parameter"]
-    ]
-    return {**report.body, "parameter": parameter}
+    return report.with_others(kept) if kept else report.body
+
+
+def _numbers(result: Mapping[str, Any]) -> set[str]:
+    return {str(each.get("value")) for each in result.get("identifier", [])}

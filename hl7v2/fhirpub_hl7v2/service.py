@@ -5,15 +5,15 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from fhirpub.cli.http_client import http_client, send
 from fhirpub.cli.options import with_config
+from fhirpub.cli.publish.bulk.connections import connections
 from fhirpub.cli.publish.publisher import Publisher
+from fhirpub.cli.publish.retries import PAUSES
 from fhirpub.cli.publish.service import Service, ServiceOptions, note, service_of
 from fhirpub.config.settings import Config
 
@@ -71,11 +71,11 @@ def named_service(
 
 @asynccontextmanager
 async def open_publisher(
-    service: Service, pauses: Callable[[], Iterable[float]] | None = None
+    service: Service, jobs: int = 1, pauses: Callable[[], Iterable[float]] = lambda: PAUSES
 ) -> AsyncIterator[Publisher]:
-    """Open a client of the service. ``pauses`` are those before a request is sent again."""
-    async with http_client(service.cacert) as client:
-        publisher = Publisher(partial(send, client), service.base, service.grant, note)
-        if pauses is not None:
-            publisher.pauses = pauses
-        yield publisher
+    """Open a client of the service, with at most ``jobs`` connections.
+
+    ``pauses`` makes the pauses before a request is sent again.
+    """
+    async with connections(jobs, service.cacert) as opened:
+        yield Publisher(opened.send, service.base, service.grant, note, pauses)

@@ -25,6 +25,8 @@ _MEDIA_TYPES = {
 }
 """HL7 table 0291, for ED-3."""
 
+_RENDERED = "text/plain; charset=utf-8"
+_OTHER_RESULTS = "The report has other results, which were sent before.\n"
 _BLANK = re.compile(r"\s+")
 
 
@@ -93,7 +95,15 @@ def _rendered(group: Group) -> JsonObject:
     title = text_of(group.request.segment.value(4))
     lines = [title, *_lines(group.results), group.request.comments]
     text = "\n".join(line for line in lines if line) + "\n"
-    return _attachment(text.encode(), "text/plain; charset=utf-8", title)
+    return _attachment(text.encode(), _RENDERED, title)
+
+
+def add_remark(document: JsonObject) -> JsonObject:
+    """Return a rendered document with the remark that the report has other results, too."""
+    if document["contentType"] != _RENDERED:
+        return document
+    data = base64.b64decode(document["data"]) + _OTHER_RESULTS.encode()
+    return _attachment(data, _RENDERED, document.get("title", ""))
 
 
 def _lines(results: Sequence[Noted]) -> list[str]:

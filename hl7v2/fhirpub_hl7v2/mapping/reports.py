@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, present
-from fhirpub_hl7v2.mapping.documents import documents
+from fhirpub_hl7v2.mapping.documents import add_remark, documents
 from fhirpub_hl7v2.mapping.groups import Group, groups_of
 from fhirpub_hl7v2.mapping.observations import PATIENT, observations, specimens
 from fhirpub_hl7v2.mapping.people import organization, patient
@@ -68,6 +68,14 @@ class Report:
         results = [each for each in report.resource.get("result", []) if each["reference"] in ids]
         report.resource.pop("result", None)
         report.resource.update(present(result=results))
+        return report.body
+
+    def with_others(self, results: list[JsonObject]) -> JsonObject:
+        """Return the body with references to results that the message does not repeat."""
+        report = Report(copy.deepcopy(self.body))
+        resource = report.resource
+        resource["result"] = [*resource.get("result", []), *results]
+        resource["presentedForm"] = [add_remark(each) for each in resource["presentedForm"]]
         return report.body
 
     @property

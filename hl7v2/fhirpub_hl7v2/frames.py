@@ -1,0 +1,92 @@
+"""Messages in frames of MLLP (HL7 Transport Specification: MLLP, release 1): VT … FS CR."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+START, END = b"\x0b", b"\x1c\r"
+_CHUNK = 65_536
+_BETWEEN = b"\r\n"
+
+
+class NotMllp(Exception):
+    """What a peer sends is not MLLP."""
+
+
+class TooLarge(Exception):
+    """A message is larger than allowed, or there is no memory for it now."""
+
+    def __init__(self, begin: bytes, text: str) -> None:
+        super().__init__(text)
+        self.begin = begin
+        """The first bytes of the message, with its header."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """The bytes of messages that all connections may hold at a time."""
+
+    free: int
+
+    def take(self, size: int) -> bool:
+        """Take memory; false if there is not enough."""
+        if size > self.free:
+            return False
+        self.free -= size
+        return True
+
+    def give_back(self, size: int) -> None:
+        """Return memory."""
+        self.free += size
+
+
+@dataclass(slots=True)
+class Frames:
+    """The frames of one connection. A message has at most ``limit`` bytes."""
+
+    reader: asyncio.StreamReader
+    memory: Memory
+    limit: int
+    _rest: bytearray = field(default_factory=bytearray, init=False)
+    taken: int = field(default=0, init=False)
+
+    async def begins(self) -> bool:
+        """Wait for the start of a message; false if the peer has closed the connection.
+
+        Raises NotMllp.
+        """
+        while not self._rest:
+            chunk = await self.reader.read(_CHUNK)
+            if not chunk:
+                return False
+            self._rest += chunk.lstrip(_BETWEEN)  # some senders end a frame with more
+        if self._rest[:1] != START:
+            raise NotMllp
+        return True
+
+    async def message(self) -> bytes:
+        """Return the message that has begun; call :meth:`release` when it is done with.
+
+        Raises TooLarge, and NotMllp if the connection was closed within the message.
+        """
+        searched = 1
+        while (end := self._rest.find(END, searched)) < 0:
+            searched = max(1, len(self._rest) - 1)
+            if len(self._rest) > self.limit:
+                raise TooLarge(bytes(self._rest[1:_CHUNK]), f"is larger than {self.limit} bytes")
+            if not self.memory.take(_CHUNK):
+                raise TooLarge(bytes(self._rest[1:_CHUNK]), "too many large messages at a time")
+            self.taken += _CHUNK
+            chunk = await self.reader.read(_CHUNK)
+            if not chunk:
+                raise NotMllp
+            self._rest += chunk
+        message = bytes(self._rest[1:end])
+        self._rest = self._rest[end + len(END) :].lstrip(_BETWEEN)
+        return message
+
+    def release(self) -> None:
+        """Return the memory of a message."""
+        self.memory.give_back(self.taken)
+        self.taken = 0
