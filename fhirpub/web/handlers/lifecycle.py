@@ -134,18 +134,14 @@ class RequestLifecycle(ABC):
         return None
 
     def run(self) -> None:
-        """Answer in a task of its own, now that all of the body is here."""
+        """Answer in a turn of the tenant, now that all of the body is here."""
         self.services.body_timeout.end(self.request)
-        turn = self.services.loop_turns.take(self.owner)
-        answering = self.answer() if turn is None else self._answer_after(turn)
-        if answering is not None:
-            self._answering = asyncio.ensure_future(answering)
+        self.services.loop_turns.begin(self.owner, self._begin_answering)
 
-    async def _answer_after(self, turn: Awaitable[None]) -> None:
-        await turn
+    def _begin_answering(self) -> None:
         answering = self.answer()
         if answering is not None:
-            await answering
+            self._answering = asyncio.ensure_future(answering)
 
     def answer(self) -> Awaitable[None] | None:
         """Answer, at once or by awaiting the returned object, now that all of the body is here."""

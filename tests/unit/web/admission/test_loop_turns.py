@@ -3,67 +3,88 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections.abc import Callable
+
+import pytest
 
 from fhirpub.web.admission.loop_turns import LoopTurns
 
 
-async def test_an_owner_begins_few_requests_in_one_iteration() -> None:
-    turns = LoopTurns(per_owner=2)
+class Requests:
+    """Requests of several tenants, and those that have begun."""
 
-    assert [turns.take("a") is None for _ in range(4)] == [True, True, False, False]
+    def __init__(self, *, per_owner: int) -> None:
+        self.turns = LoopTurns(per_owner=per_owner)
+        self.begun: list[str] = []
+
+    def arrive(self, *names: str) -> None:
+        """Let requests arrive; the first letter of a name is that of its tenant."""
+        for name in names:
+            self.turns.begin(name[0], self._beginning(name))
+
+    def _beginning(self, name: str) -> Callable[[], None]:
+        return lambda: self.begun.append(name)
 
 
-async def test_another_owner_begins_at_once() -> None:
-    turns = LoopTurns(per_owner=2)
-    waiting = [turns.take("a") for _ in range(9)]
-
-    assert turns.take("b") is None
-    assert any(waiting)
+@pytest.fixture
+async def requests() -> Requests:
+    """Return requests of which each tenant has two turns, while several are active."""
+    return Requests(per_owner=2)
 
 
-async def test_what_waits_begins_in_its_order_few_in_each_iteration() -> None:
-    turns = LoopTurns(per_owner=2)
-    waiting = [turns.take("a") for _ in range(7)][2:]
+async def test_an_owner_begins_few_requests_in_one_iteration(requests: Requests) -> None:
+    requests.arrive("a1", "a2", "a3", "a4")
 
-    done = []
-    for _iteration in range(3):
+    assert requests.begun == ["a1", "a2"]
+
+
+async def test_another_owner_begins_at_once(requests: Requests) -> None:
+    requests.arrive("a1", "a2", "a3", "b1")
+
+    assert requests.begun == ["a1", "a2", "b1"]
+
+
+async def test_what_waits_begins_in_its_order_few_in_each_iteration(requests: Requests) -> None:
+    requests.arrive(*(f"a{number}" for number in range(7)))
+
+    seen = []
+    for _iteration in range(5):
         await asyncio.sleep(0)
-        done.append([turn is not None and turn.done() for turn in waiting])
+        seen.append(len(requests.begun))
 
-    assert done == [
-        [True, True, False, False, False],
-        [True, True, True, True, False],
-        [True] * 5,
-    ]
+    assert requests.begun == [f"a{number}" for number in range(7)]
+    assert max(after - before for before, after in itertools.pairwise(seen)) <= 2
 
 
-async def test_a_new_request_does_not_overtake_those_that_wait() -> None:
-    turns = LoopTurns(per_owner=1)
-    for _number in range(3):
-        turns.take("a")
+async def test_a_new_request_does_not_overtake_those_that_wait(requests: Requests) -> None:
+    requests.arrive("a1", "a2", "a3", "a4", "a5")
+    await asyncio.sleep(0)
+    requests.arrive("a6")
+
+    for _iteration in range(5):
+        await asyncio.sleep(0)
+
+    assert requests.begun == ["a1", "a2", "a3", "a4", "a5", "a6"]
+
+
+async def test_in_the_next_iteration_an_owner_begins_at_once_again(requests: Requests) -> None:
+    requests.arrive("a1", "a2")
     await asyncio.sleep(0)
 
-    assert turns.take("a") is not None
+    requests.arrive("a3")
+
+    assert requests.begun == ["a1", "a2", "a3"]
 
 
-async def test_in_the_next_iteration_an_owner_begins_at_once_again() -> None:
-    turns = LoopTurns(per_owner=1)
-    turns.take("a")
+async def test_an_owner_that_was_alone_for_a_while_needs_no_turns(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests.arrive("b1", "a1")
+    loop = asyncio.get_running_loop()
+    later = loop.time() + 2
+    monkeypatch.setattr(loop, "time", lambda: later)
 
-    await asyncio.sleep(0)
+    requests.arrive("a2", "a3", "a4", "a5")
 
-    assert turns.take("a") is None
-
-
-async def test_a_request_that_was_cancelled_takes_no_turn() -> None:
-    turns = LoopTurns(per_owner=1)
-    turns.take("a")
-    first, second = turns.take("a"), turns.take("a")
-    assert first is not None
-    assert second is not None
-    first.cancel()
-
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-
-    assert second.done()
+    assert requests.begun == ["b1", "a1", "a2", "a3", "a4", "a5"]
