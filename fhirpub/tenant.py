@@ -105,6 +105,7 @@ def _uuid_of(number: int, *, version: int = _VERSION_4) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
+@lru_cache(maxsize=4096)
 def is_resource_id(text: str) -> bool:
     """Return whether a text could be one of our ids: a UUID in lower case with hyphens."""
     return _ID.fullmatch(text) is not None

@@ -34,7 +34,7 @@ _FIRST_BATCH, _LARGEST_BATCH = 4, 64
 _SMALL_BYTES = MAX_PAGE_BYTES // 64
 _AT_ONCE = 4
 """Resources that are read together where each may be large."""
-_COMPARED_AT_ONCE = 5_000
+_COMPARED_AT_ONCE = 1_000
 
 May = Callable[[str, Collection[str]], bool]
 """Whether the caller may read (``r``) or search (``s``) what is of one of these types."""
