@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,20 +13,17 @@ from fhirpub.cli.options import with_config
 from fhirpub.cli.publish.bulk.connections import connections
 from fhirpub.cli.publish.publisher import Publisher
 from fhirpub.cli.publish.retries import PAUSES
-from fhirpub.cli.publish.service import Service, ServiceOptions, note, service_of
+from fhirpub.cli.publish.service import (
+    Service,
+    ServiceOptions,
+    check_cacert,
+    note,
+    service_of,
+)
 from fhirpub.config.settings import Config
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def _checked(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
-    try:
-        if file:
-            ssl.create_default_context(cafile=file)
-    except ssl.SSLError as problem:
-        raise click.BadParameter(f"{file} has no certificate in PEM form") from problem
-    return file
 
 
 _OPTIONS = (
@@ -46,7 +42,7 @@ _OPTIONS = (
     click.option(
         "--cacert",
         type=_A_FILE,
-        callback=_checked,
+        callback=check_cacert,
         metavar="FILE.pem",
         help="Certificates to trust, of the service or its authority, instead of the system's.",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from fhirpub.cli.publish.bulk.run import Options, load_all
 from fhirpub.cli.publish.bulk.sources import is_many, is_pattern, source_of
 from fhirpub.cli.publish.one_by_one import publish_each
 from fhirpub.cli.publish.outcome import EXIT_STATUS
-from fhirpub.cli.publish.service import Service, ServiceOptions, service_of
+from fhirpub.cli.publish.service import Service, ServiceOptions, check_cacert, service_of
 from fhirpub.cli.publish.summary import print_summary
 from fhirpub.cli.publish.watch.watcher import WatchOptions, watch
 from fhirpub.config.settings import Config
@@ -35,17 +34,6 @@ class _Source(click.Path):
         if is_pattern(value) and not Path(value).exists():
             return value
         return super().convert(value, param, ctx)
-
-
-def _checked_cacert(
-    _context: click.Context, _option: click.Parameter, file: Path | None
-) -> Path | None:
-    try:
-        if file:
-            ssl.create_default_context(cafile=file)
-    except ssl.SSLError as problem:
-        raise click.BadParameter(f"{file} has no certificate in PEM form") from problem
-    return file
 
 
 @click.command(
@@ -95,7 +83,7 @@ Exit status, of several files the highest:
 @click.option(
     "--cacert",
     type=_A_FILE,
-    callback=_checked_cacert,
+    callback=check_cacert,
     metavar="FILE.pem",
     help="Certificates to trust, of the service or its authority, instead of the system's.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -98,6 +99,18 @@ def _warn_of_plain_http(base: str) -> None:
         raise wrong
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
         note(f"{base} is not encrypted: others on the network can read the secret and the report")
+
+
+def check_cacert(
+    _context: click.Context, _option: click.Parameter, file: Path | None
+) -> Path | None:
+    """Return a file of certificates, as click's callback. Raises BadParameter if it has none."""
+    try:
+        if file:
+            ssl.create_default_context(cafile=file)
+    except ssl.SSLError as problem:
+        raise click.BadParameter(f"{file} has no certificate in PEM form") from problem
+    return file
 
 
 def note(text: str) -> None:
