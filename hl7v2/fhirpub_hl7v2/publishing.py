@@ -15,7 +15,7 @@ from fhirpub.cli.printing import as_text, print_json
 from fhirpub.cli.publish.publisher import NoToken
 from fhirpub.cli.publish.retries import Unreachable
 from fhirpub.cli.publish.service import Service
-from fhirpub.cli.publish.summary import code_of
+from fhirpub.cli.publish.summary import line_of
 from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import pretty
 from fhirpub_hl7v2.delivery import Delivery, deliver
@@ -147,10 +147,3 @@ def _heading(delivery: Delivery) -> str:
         "superseded": f"{stored} is of a later state: what you sent was not stored",
         "refused": f"refused: {delivery.reason}",
     }[delivery.result]
-
-
-def line_of(issue: dict[str, Any]) -> str:
-    """Return an issue of the service on one line."""
-    place = ", ".join(issue.get("expression", []))
-    words = f"{place}: {issue.get('diagnostics', '')}" if place else issue.get("diagnostics", "")
-    return f"{issue.get('severity', ''):<11}  {words}  ({code_of(issue)})"

@@ -46,7 +46,7 @@ def _company(outcome: Outcome) -> str:
 
 def _details(outcome: Outcome) -> list[str]:
     """Return the lines about a file below its heading."""
-    lines = [_line(issue) for issue in outcome.issues]
+    lines = [line_of(issue) for issue in outcome.issues]
     if outcome.result == "replayed":  # the first issue of the first response: it was created
         return lines[1:]
     if outcome.result == "other content":  # with an id, the issues are about the first content
@@ -89,7 +89,7 @@ def _print_json(outcome: Outcome, *, is_only: bool) -> None:
     print_json(record)
 
 
-def _line(issue: dict[str, Any]) -> str:
+def line_of(issue: dict[str, Any]) -> str:
     """Return an issue on one line: severity, place, text and code."""
     place = ", ".join(issue.get("expression", []))
     text = issue.get("diagnostics", "")
