@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import lru_cache
 from typing import TypeVar
@@ -17,7 +17,7 @@ from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.plugin_api.member_types import MemberType
 from fhirpub.runtime.clock import Clock
-from fhirpub.runtime.stages import Stages, run_to_completion
+from fhirpub.runtime.stages import Stages, StageScheduler, run_to_completion
 from fhirpub.storage.contract import Resources
 
 T = TypeVar("T")
@@ -44,6 +44,8 @@ class Context:
     default_zone: tzinfo
     added: Callable[[], None]
     """To be called when a version was added: its events may need publishing."""
+    stages: StageScheduler = field(default_factory=StageScheduler)
+    """Where what is computed on the event loop takes turns with what other tenants compute."""
 
     @property
     def fhir_url(self) -> str:

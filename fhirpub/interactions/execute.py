@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fhirpub.errors import InvalidSearch, Issue, SearchTooCostly
@@ -20,6 +20,7 @@ from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unse
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.search import place_of, search_patients
 from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITIONS, Reading
+from fhirpub.interactions.search.followed_references import FollowedReferences
 from fhirpub.interactions.search.includes import Include, Included
 from fhirpub.interactions.search.inclusion import May, include
 from fhirpub.interactions.summary import is_subset, subset
@@ -71,7 +72,7 @@ async def search(
     )
     included = Included()
     try:
-        page = await _look(wanted.query, tenant, context, may)
+        page = await _look(wanted, tenant, context, may)
         if wanted.includes:
             page, included = await include(
                 page, wanted.includes, tenant=tenant, context=context, may=may
@@ -153,10 +154,13 @@ def understood(
     )
 
 
-async def _look(query: SearchQuery, tenant: Tenant, context: Context, may: May) -> Page:
+async def _look(wanted: Search, tenant: Tenant, context: Context, may: May) -> Page:
+    query = wanted.query
     if query.type == PATIENT and context.has_patients:
         return await search_patients(query, tenant=tenant, context=context, may=may)
-    return await context.resources.search(tenant.id, query)
+    followed = FollowedReferences(context.searched[query.type], wanted.includes)
+    needed = followed.names.union(one.name for one in query.order)
+    return await context.resources.search(tenant.id, replace(query, needed_values=needed))
 
 
 def _list_costs(wanted: Search) -> Iterator[Issue]:

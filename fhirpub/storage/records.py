@@ -139,6 +139,8 @@ class SearchQuery:
         every_version: Whether every version can match, not only the newest of each resource.
         has_members: Whether versions of the type may have been added as members (ADR 24). If not,
             an engine need not look for them.
+        needed_values: The names under which the search values of the versions in the page are
+            needed: an engine may leave out others. None needs all.
         max_seconds: The time for which the store may work on the search, in seconds, at most
             ``MAX_SEARCH_SHARE`` of its deadline; None limits it by the deadline alone.
     """
@@ -153,6 +155,7 @@ class SearchQuery:
     count_up_to: int | None = None
     every_version: bool = False
     has_members: bool = False
+    needed_values: frozenset[str] | None = None
     max_seconds: float | None = None
 
 

@@ -19,7 +19,6 @@ from fhirpub.runtime.loop_lag import LoopLag
 from fhirpub.runtime.memory import MemoryTrimmer
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.process_pool import ProcessPool
-from fhirpub.runtime.stages import StageScheduler
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.admission.loop_turns import LoopTurns
@@ -74,7 +73,6 @@ class Services:
     """The OpenAPI document with its ETag."""
     ticket_type: type[Ticket] = Ticket
     """How a request counts in the quotas of its caller."""
-    stages: StageScheduler = field(default_factory=StageScheduler)
     threads: FairExecutor = field(default_factory=FairExecutor)
     trimmer: MemoryTrimmer = field(default_factory=MemoryTrimmer)
     loop_turns: LoopTurns = field(default_factory=LoopTurns)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import chain
 
 from fhirpub.errors import Issue
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.indexing.persons import PATIENT, names_of_own_patients
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.patients.statements import (
     PatientVersion,
@@ -18,13 +17,14 @@ from fhirpub.interactions.patients.statements import (
     sources_of,
 )
 from fhirpub.interactions.read import parts_of
+from fhirpub.interactions.search.followed_references import FollowedReferences, Key
 from fhirpub.interactions.search.includes import Include, Included
 from fhirpub.interactions.versions import Shown
 from fhirpub.problems import OperationProblem
-from fhirpub.runtime.stages import yield_to_loop
+from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery, Version
-from fhirpub.storage.criteria import Criterion, SearchValue, TokenMatch, decode
-from fhirpub.tenant import Tenant, is_member_id, is_resource_id
+from fhirpub.storage.criteria import Criterion, TokenMatch, decode
+from fhirpub.tenant import Tenant, is_member_id
 
 MAX_INCLUDED = 1_000
 """So many resources are included in a page, at most."""
@@ -34,12 +34,10 @@ _FIRST_BATCH, _LARGEST_BATCH = 4, 64
 _SMALL_BYTES = MAX_PAGE_BYTES // 64
 _AT_ONCE = 4
 """Resources that are read together where each may be large."""
-_COMPARED_AT_ONCE = 1_000
+_COMPARED_AT_ONCE = 200
 
 May = Callable[[str, Collection[str]], bool]
 """Whether the caller may read (``r``) or search (``s``) what is of one of these types."""
-Key = tuple[str, str]
-"""The type and the id of a resource."""
 
 
 async def include(
@@ -84,9 +82,6 @@ class _Inclusion:
         self._deadline = context.clock() + int(self._seconds * 1000)
         self._known: set[Key] = set()
         self._versions: dict[Key, Version] = {}
-        self._references_of = cache(
-            lambda type_name, asked: dict(asked.references_of(context.searched[type_name]))
-        )
         self._parts: list[tuple[bytes, frozenset[str]]] = []
         self._incomplete = False
         self._denied: set[str] = set()
@@ -102,31 +97,23 @@ class _Inclusion:
 
         Returns for how many of the matches there is room.
         """
-        led_to = await self._led_to(matches, self._includes)
-        matches = matches[: max(at_least, self._number_fitting(led_to))]
-        keys = dict.fromkeys(chain.from_iterable(led_to[: len(matches)]))
+        led_to = await self._led_to(matches, self._includes, at_least=at_least)
+        matches = matches[: len(led_to)]
+        keys = dict.fromkeys(chain.from_iterable(led_to))
         beginning, includes = matches, self._includes
         for _step in range(_MAX_STEPS):
             back = [one for one in includes if one.reverse]
-            found = await self._resolve(keys, matches) if keys else []
+            further = [one for one in includes if one.iterate]
+            found = await self._resolve(keys, matches, further) if keys else []
             for one in back:
-                found += await self._referring_to(beginning, one)
-            includes = [one for one in includes if one.iterate]
+                found += await self._referring_to(beginning, one, further)
+            includes = further
             if not found or not includes:
                 return len(matches)
             keys = dict.fromkeys(chain.from_iterable(await self._led_to(found, includes)))
             beginning = found
         self._incomplete |= bool(keys)
         return len(matches)
-
-    def _number_fitting(self, led_to: Sequence[Sequence[Key]]) -> int:
-        """Return of how many matches, with what each leads to, there is room for all."""
-        seen = {*self._known}
-        for number, keys in enumerate(led_to):
-            seen.update(keys)
-            if len(seen) > MAX_INCLUDED:
-                return number
-        return len(led_to)
 
     def without(self, matches: Iterable[Version]) -> Included:
         """Return what is included, without what is a match."""
@@ -152,46 +139,46 @@ class _Inclusion:
     # What references lead to.
 
     async def _led_to(
-        self, versions: Sequence[Version], includes: Sequence[Include]
+        self,
+        versions: Sequence[Version],
+        includes: Sequence[Include],
+        *,
+        at_least: int | None = None,
     ) -> list[list[Key]]:
-        """Return for each version what its references lead to that is not included yet."""
-        forward = [one for one in includes if not one.reverse]
+        """Return for each version what its references lead to that is not included yet.
+
+        With ``at_least`` only of the first ones for which there is room, and of so many.
+        """
+        stages = self._follow(versions, includes, at_least)
+        return await self._context.stages.run(stages, owner=self._tenant.id)
+
+    def _follow(
+        self, versions: Sequence[Version], includes: Sequence[Include], at_least: int | None
+    ) -> Stages[list[list[Key]]]:
+        followed = {name: self._followed(name, includes) for name in {v.type for v in versions}}
         led_to: list[list[Key]] = []
+        keys = {*self._known}
         compared = 0
         for version in versions:
-            values = decode(version.search) if forward else []
-            compared += len(values) * len(forward)
-            keys = chain.from_iterable(self._keys_in(values, version, one) for one in forward)
-            led_to.append([key for key in keys if key not in self._known])
+            follows = followed[version.type]
+            values = decode(version.search) if follows.names else []
+            found = [*follows.keys_in(values, version.id, self._tenant)]
+            keys.update(found)
+            if at_least is not None and len(keys) > MAX_INCLUDED and len(led_to) >= at_least:
+                break
+            led_to.append([key for key in found if key not in self._known])
+            compared += len(values)
             if compared > _COMPARED_AT_ONCE:
-                await yield_to_loop()
+                yield
                 compared = 0
         return led_to
 
-    def _keys_in(
-        self, values: Collection[SearchValue], version: Version, asked: Include
-    ) -> Iterator[Key]:
-        searched = self._context.searched[version.type]
-        names = self._references_of(version.type, asked)
-        own_patients = names_of_own_patients(values) if names else ()
-        for name, code, system in values if names else ():
-            if system == PATIENT and code and name in own_patients:
-                continue  # that is the person that it is found by as well
-            target = names.get(name)
-            if target is None or not system or target not in ("", system):
-                continue
-            type_name = str(system)
-            own = code == ""  # a part, whose id follows from that of the version
-            found = searched.own_part(type_name, version.id, self._tenant) if own else str(code)
-            key = (type_name, found)
-            if key not in self._known and is_resource_id(found):  # others are not held
-                yield key
-        if names and not asked.parameter:
-            for part in searched.type.parts:
-                if not part.repeats and (part.type != PATIENT or own_patients):
-                    yield part.type, self._tenant.part_id(version.id, part.name)
+    def _followed(self, type_name: str, includes: Iterable[Include]) -> FollowedReferences:
+        return FollowedReferences(self._context.searched[type_name], includes)
 
-    async def _resolve(self, keys: Iterable[Key], matches: Sequence[Version]) -> list[Version]:
+    async def _resolve(
+        self, keys: Iterable[Key], matches: Sequence[Version], further: Sequence[Include]
+    ) -> list[Version]:
         """Include resources by their types and ids; return those that refer further."""
         stored: defaultdict[str, list[str]] = defaultdict(list)
         parts: list[Key] = []
@@ -207,12 +194,14 @@ class _Inclusion:
                 parts.append((type_name, resource_id))
         found: list[Version] = []
         for type_name, ids in stored.items():
-            found += await self._find(type_name, ids=frozenset(ids))
+            found += await self._find(type_name, further, ids=frozenset(ids))
         await self._include_parts(parts, matches)
         await self._include_persons(persons)
         return found
 
-    async def _referring_to(self, versions: Sequence[Version], asked: Include) -> list[Version]:
+    async def _referring_to(
+        self, versions: Sequence[Version], asked: Include, further: Sequence[Include]
+    ) -> list[Version]:
         """Include what refers to some versions."""
         searched = self._context.searched[asked.source]
         found: list[Version] = []
@@ -227,7 +216,8 @@ class _Inclusion:
                 )
             )
             if matches:
-                found += await self._find(asked.source, criteria=(Criterion(name, matches),))
+                criterion = Criterion(name, matches)
+                found += await self._find(asked.source, further, criteria=(criterion,))
         return found
 
     def _owners_of(self, version: Version, searched: SearchIndexer) -> Iterator[TokenMatch]:
@@ -238,11 +228,15 @@ class _Inclusion:
     async def _find(
         self,
         type_name: str,
+        further: Sequence[Include],
         *,
         ids: frozenset[str] | None = None,
         criteria: tuple[Criterion, ...] = (),
     ) -> list[Version]:
-        """Include the resources of a type that match; return those that are new."""
+        """Include the resources of a type that match; return those that are new.
+
+        ``further`` is what is followed from them.
+        """
         needed = "rs" if criteria else "r"
         if not all(self._may(letter, (type_name,)) for letter in needed):
             self._denied.add(type_name)
@@ -257,6 +251,7 @@ class _Inclusion:
             limit=MAX_INCLUDED - len(self._known),
             count_up_to=0,
             has_members=type_name in self._context.members,
+            needed_values=self._followed(type_name, further).names,
             max_seconds=self._seconds,
         )
         page = await self._context.resources.search(self._tenant.id, query)

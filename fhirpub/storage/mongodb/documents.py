@@ -149,6 +149,11 @@ def member_type(tenant: str, type_name: str) -> int:
     return field_number(tenant, type_name, "")
 
 
+def version_key_of(document: Document) -> Key:
+    """Return the key of a version."""
+    return document["id"], document["version"]
+
+
 def version_with_members(document: Document) -> Version:
     """Return the version of a document, with the members that it brought."""
     members = tuple(version_of(member) for member in members_of(document))

@@ -12,6 +12,7 @@ from fhirpub.storage.batching import GroupedReads
 from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.mongodb.collections import SEVERAL, one_batch
 from fhirpub.storage.mongodb.documents import Document, Key, members_of
+from fhirpub.storage.mongodb.projections import members_with
 from fhirpub.storage.mongodb.schema import (
     BY_MEMBER,
     VERSION,
@@ -66,7 +67,11 @@ class MemberReads:
         return [member for carrier in found for member in members_of(carrier)]
 
     async def fetch(
-        self, places: Sequence[Document], *, at_once: bool = False
+        self,
+        places: Sequence[Document],
+        needed_values: frozenset[str] | None,
+        *,
+        at_once: bool = False,
     ) -> Mapping[Key, Document]:
         """Return members by their ids and the keys of their carriers.
 
@@ -76,7 +81,7 @@ class MemberReads:
         if not carriers:
             return {}
         options = {"hint": VERSION_KEY, **one_batch(len(carriers) if at_once else 0)}
-        shown = _only([place["id"] for place in places])
+        shown = _only([place["id"] for place in places], needed_values)
         return _by_key(
             await self._answer(lambda: self._versions.find(by_keys(carriers), shown, **options))
         )
@@ -112,10 +117,9 @@ def _first(wanted: Filter, member_id: str, *, direction: int) -> Pipeline:
     ]
 
 
-def _only(ids: Collection[str]) -> dict[str, Any]:
+def _only(ids: Collection[str], needed_values: frozenset[str] | None = None) -> dict[str, Any]:
     """Return what of a carrier is needed to return these members."""
-    wanted = {"$in": ["$$this.id", {"$literal": list(ids)}]}
-    return {**_SHOWN, "members": {"$filter": {"input": "$members", "cond": wanted}}}
+    return {**_SHOWN, "members": members_with(ids, needed_values)}
 
 
 def _by_key(carriers: Iterable[Document]) -> dict[Key, Document]:

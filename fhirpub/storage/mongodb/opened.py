@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
+from functools import partial
+
 from fhirpub.errors import StoreUnavailable, Throttled
 from fhirpub.runtime.fair_turns import FairTurns
 from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.collections import SEVERAL
-from fhirpub.storage.mongodb.documents import Addition
+from fhirpub.storage.mongodb.documents import Addition, encode_addition
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.reads import Reads
 from fhirpub.storage.mongodb.schema import Database, Records
@@ -17,6 +22,8 @@ from fhirpub.storage.mongodb.writes import Additions
 
 _FEW_VALUES = 500
 """More search values than a report has with forty results; the server takes 2 ms for so many."""
+_FEW_MEMBERS = 100
+"""To encode more takes more than five milliseconds."""
 _MAX_DENSE, _DENSE_PER_TENANT = 2, 1
 """Fewer than there are batches on their way at a time: one is left for all other versions."""
 
@@ -55,10 +62,21 @@ class Opened:
             seconds=seconds,
         )
 
-    async def add(self, addition: Addition) -> bool:
-        """Return whether a version took its key, once this is durable; raises StoreUnavailable.
+    async def add(
+        self, tenant: str, version: Version, blobs: Collection[Blob], *, now: int
+    ) -> bool:
+        """Return whether a version took its key, once this is durable.
 
-        Versions with many search values wait for a turn of their tenant: the batch that one of
+        Raises StoreUnavailable, and what `encode_addition` raises.
+        """
+        encode = partial(encode_addition, tenant, version, blobs, now=now)
+        is_large = len(version.members) > _FEW_MEMBERS or version.size > SMALL_BYTES
+        return await self._add(await asyncio.to_thread(encode) if is_large else encode())
+
+    async def _add(self, addition: Addition) -> bool:
+        """Add a version.
+
+        Those with many search values wait for a turn of their tenant: the batch that one of
         them is in takes long.
         """
         if addition.values <= _FEW_VALUES:

@@ -14,7 +14,6 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.fair_turns import FairTurns
 from fhirpub.storage.batching import GroupedReads
 from fhirpub.storage.contract import (
-    MAX_PAGE_BYTES,
     MAX_SEARCH_SHARE,
     SMALL_BYTES,
     BlobInfo,
@@ -22,7 +21,7 @@ from fhirpub.storage.contract import (
     SearchQuery,
     Version,
 )
-from fhirpub.storage.id_search import FEW, capped_total, lookup_by_ids
+from fhirpub.storage.id_search import FEW, lookup_by_ids
 from fhirpub.storage.mongodb.collections import SEVERAL, one_batch
 from fhirpub.storage.mongodb.documents import (
     LARGEST_INTEGER,
@@ -33,18 +32,22 @@ from fhirpub.storage.mongodb.documents import (
     blob_id,
     blob_of,
     piece_id,
+    version_key_of,
     version_of,
     version_with_members,
 )
-from fhirpub.storage.mongodb.errors import end_by_server, within
+from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.projections import ALONE
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Pipeline, Records, by_keys
-from fhirpub.storage.mongodb.search import page_and_total
+from fhirpub.storage.mongodb.search.pages import Pages
 from fhirpub.tenant import is_member_id
 
-_MAX_CONCURRENT_PAGES = 6
-"""So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
+_LARGE_LIMIT = 200
+"""A page of more takes a tenth of a second of the server and of this process, or longer."""
+_MAX_LARGE, _LARGE_PER_TENANT = 2, 1
+"""So many of these are searched at the same time."""
 
 _DRIVER_THREADS = 5 * (os.cpu_count() or 1)
 """What Motor waits for the server in: each read takes one of them while it is in progress."""
@@ -62,8 +65,6 @@ def shares_of(threads: int) -> tuple[int, int]:
 
 _MAX_READS, READS_PER_TENANT = shares_of(_DRIVER_THREADS)
 
-_ALONE = {"members": 0}
-"""A version as it is read, without its members."""
 _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
 _IF_SMALL = {"$replaceRoot": {"newRoot": {"$cond": [_IS_SMALL, "$$ROOT", _ITS_KEY]}}}
@@ -100,11 +101,10 @@ class Reads:
         self._versions = versions
         self._blobs = blobs
         self._pieces = pieces
-        self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._seconds = seconds
         self._most = seconds * MAX_SEARCH_SHARE
-        self._pages = asyncio.Semaphore(_MAX_CONCURRENT_PAGES)
         self._turns = FairTurns(max_turns=_MAX_READS, per_owner=READS_PER_TENANT)
+        self._large_turns = FairTurns(max_turns=_MAX_LARGE, per_owner=_LARGE_PER_TENANT)
         self._latest: GroupedReads[str, Document] = GroupedReads(
             self._fetch_latest, deadline_seconds=seconds, bounds=SEVERAL
         )
@@ -118,6 +118,9 @@ class Reads:
             self._fetch_exact_if_small, deadline_seconds=seconds, bounds=SEVERAL
         )
         self._members = MemberReads(versions, self._answer, seconds=seconds)
+        self._pages = Pages(
+            versions, one_moment, primary=primary, members=self._members, seconds=seconds
+        )
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         """Return the newest version."""
@@ -147,8 +150,8 @@ class Reads:
             return None
         if "body" in found:
             return version_of(found)
-        async with self._turn(tenant), self._pages:
-            return await self._one(found)
+        async with self._turn(tenant):
+            return await self._pages.read_alone(tenant, found)
 
     async def history(
         self, tenant: str, resource_id: str, *, below: int | None, limit: int
@@ -167,7 +170,7 @@ class Reads:
     ) -> Sequence[Document]:
         wanted = {"id": resource_id, "tenant": tenant, "version": {"$lt": below}}
         options = {"sort": [("version", -1)], "hint": VERSION_KEY, **one_batch(limit)}
-        return await self._answer(lambda: self._versions.find(wanted, _ALONE, **options))
+        return await self._answer(lambda: self._versions.find(wanted, ALONE, **options))
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page; raises SearchTooCostly, and Throttled if the tenant has too many."""
@@ -178,55 +181,8 @@ class Reads:
         without = await lookup_by_ids(query, latest)
         if without is not None:
             return without
-        async with self._turn(tenant):
-            found = await self._find(tenant, query)
-            counted = found.pop()["total"] if found and "total" in found[-1] else 0
-            # Versions never change: what the page consists of is settled already.
-            async with self._pages:
-                versions = await self._page_of(found[: query.limit])
-        return Page(versions, capped_total(counted, query), more=len(found) > len(versions))
-
-    async def _find(self, tenant: str, query: SearchQuery) -> list[dict[str, Any]]:
-        """Return the keys of a page and its total, as `page_and_total` describes them."""
-        pipeline, index = page_and_total(tenant, query)
-        options: dict[str, Any] = {} if index is None else {"hint": index}
-        if query.max_seconds is None:
-            return await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **options))
-        options["maxTimeMS"] = max(1, int(min(query.max_seconds, self._most) * 1000))
-
-        async def look() -> list[dict[str, Any]]:
-            with end_by_server():
-                return await self._of_one_moment.aggregate(pipeline, **options).to_list(None)
-
-        return await self._primary.answer(look)
-
-    async def _page_of(self, places: Sequence[Document]) -> tuple[Version, ...]:
-        """Return versions in their order, up to the one with which they are enough for a page."""
-        kept = await self._fetch(places, at_once=True)
-        page, left = [], MAX_PAGE_BYTES
-        for place in places:
-            found = kept.get(_key_of(place))
-            page.append(await self._one(place) if found is None else version_of(found))
-            left -= page[-1].size
-            if left <= 0:
-                break
-        return tuple(page)
-
-    async def _one(self, place: Document) -> Version:
-        """Return an existing version on its own."""
-        found = await self._fetch([place])
-        if _key_of(place) not in found:  # behind a router another primary took over in between
-            raise StoreUnavailable("a version is missing")
-        return version_of(found[_key_of(place)])
-
-    async def _fetch(
-        self, places: Sequence[Document], *, at_once: bool = False
-    ) -> Mapping[Key, Document]:
-        """Return versions; with ``at_once`` only those that are in one batch of the server."""
-        members = [place for place in places if "carrier" in place]
-        alone = [_key_of(place) for place in places if "carrier" not in place]
-        found = await self._fetch_exact(alone, at_once=len(alone) if at_once else 0)
-        return {**found, **await self._members.fetch(members, at_once=at_once)}
+        async with self._large_turn(tenant, query), self._turn(tenant):
+            return await self._pages.search(tenant, query)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
         """Return blobs; who asks for a few is answered together with others."""
@@ -317,16 +273,7 @@ class Reads:
     async def _fetch_exact_if_small(self, keys: Collection[Key]) -> Mapping[Key, Document]:
         those: Pipeline = [{"$match": by_keys(keys)}, {"$unset": "members"}, _IF_SMALL]
         found = await self._answer(lambda: self._versions.aggregate(those, hint=VERSION_KEY))
-        return {_key_of(document): document for document in found}
-
-    async def _fetch_exact(self, keys: Collection[Key], *, at_once: int) -> Mapping[Key, Document]:
-        """Return versions; of ``at_once`` only those that go into one batch of the server."""
-        if not keys:
-            return {}
-        wanted = by_keys(keys)
-        options = {"hint": VERSION_KEY, **one_batch(at_once)}
-        found = await self._answer(lambda: self._versions.find(wanted, _ALONE, **options))
-        return {_key_of(document): document for document in found}
+        return {version_key_of(document): document for document in found}
 
     @asynccontextmanager
     async def _turn(self, tenant: str) -> AsyncGenerator[None]:
@@ -337,9 +284,14 @@ class Reads:
         async with within(self._seconds), self._turns.turn(tenant, seconds=self._most):
             yield
 
+    @asynccontextmanager
+    async def _large_turn(self, tenant: str, query: SearchQuery) -> AsyncGenerator[None]:
+        """Hold one of the few turns for large pages, if this is one; raises Throttled."""
+        if query.limit <= _LARGE_LIMIT:
+            yield
+            return
+        async with within(self._seconds), self._large_turns.turn(tenant, seconds=self._most):
+            yield
+
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
         return await self._primary.answer(lambda: ask().to_list(None))
-
-
-def _key_of(place: Document) -> Key:
-    return place["id"], place["version"]

@@ -179,9 +179,7 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
             await asyncio.to_thread(self._client.close)
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
-        opened = self._open
-        addition = documents.encode_addition(tenant, version, blobs, now=self._clock())
-        return await opened.add(addition)
+        return await self._open.add(tenant, version, blobs, now=self._clock())
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:
         return await self._open.reads.latest(tenant, resource_id)

@@ -258,7 +258,7 @@ class BodyHandler(BaseHandler):
         )
         if size <= LARGE and not is_dense:
             stages = work(context, joined(chunks))
-            return await self.services.stages.run(stages, owner=self.owner)
+            return await self.services.context.stages.run(stages, owner=self.owner)
         # A job waits for its process: the time of a real clock is that of its beginning.
         now = None if context.clock is now_ms else context.clock()
         run = partial(run_at, now=now, work=work)

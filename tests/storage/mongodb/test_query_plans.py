@@ -17,7 +17,7 @@ from fhirpub.storage.criteria import (
     encode,
 )
 from fhirpub.storage.mongodb import schema
-from fhirpub.storage.mongodb.search import page_and_total
+from fhirpub.storage.mongodb.search.pipeline import page_and_total
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.members import a_result, results
 from fhirpub.testing.samples import new_member_id

@@ -10,9 +10,11 @@ import pytest
 
 from fhirpub.errors import SearchTooCostly, StoreUnavailable, Throttled
 from fhirpub.storage.contract import SMALL_BYTES
+from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb.reads import READS_PER_TENANT, shares_of
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.store import Store
+from fhirpub.testing.samples import new_member_id
 from fhirpub.testing.store_contract import (
     LAB,
     OTHER,
@@ -118,6 +120,40 @@ async def test_a_tenant_has_a_share_of_the_searches(tried: MongoStore, admin: Ad
         assert (await tried.search(OTHER, query())).total == 0
         assert not any(search.done() for search in searches)
         assert [page.total for page in await asyncio.gather(*searches)] == [0] * len(searches)
+
+
+async def test_a_tenant_searches_for_one_large_page_at_a_time(
+    tried: MongoStore, admin: Admin
+) -> None:
+    large = replace(query(), limit=1_000)
+    slow = {"blockConnection": True, "blockTimeMS": 1_500}
+    with failing(admin, "aggregate", times=1, **slow):
+        search = asyncio.create_task(tried.search(LAB, large))
+        await asyncio.sleep(0)
+
+        with pytest.raises(Throttled):
+            await tried.search(LAB, large)
+        assert (await tried.search(LAB, query())).total == 0
+        assert (await tried.search(OTHER, large)).total == 0
+        assert not search.done()
+        assert (await search).total == 0
+
+
+async def test_a_page_is_read_without_the_search_values_that_are_not_needed(
+    store: Store,
+) -> None:
+    values = encode([("code", "a", ""), ("result", "1", "Observation"), ("status", "final", "")])
+    member = a_version(id=new_member_id(), system="", value="", search=values)
+    await store.add(LAB, a_version(search=values, members=(member,)))
+
+    async def read(*names: str) -> set[bytes]:
+        wanted = replace(query(), has_members=True, needed_values=frozenset(names))
+        page = await store.search(LAB, wanted)
+        assert len(page.versions) == 2
+        return {version.search for version in page.versions}
+
+    assert await read() == {encode([])}
+    assert await read("result") == {encode([("result", "1", "Observation")])}
 
 
 async def test_a_tenant_has_a_share_of_the_histories(tried: MongoStore, admin: Admin) -> None:

@@ -249,6 +249,16 @@ class MemberContract:
         assert page.versions == (later,)
         assert page.total == 1
 
+    async def test_ids_lead_to_the_newest_version_of_each_member(self, store: Store) -> None:
+        members = [a_result(search=encode([("code", "a", "")])) for _ in range(6)]
+        later = [successor(each, search=encode([("code", "b", "")])) for each in members]
+        await store.add(LAB, first := a_version(members=tuple(members)))
+        await store.add(LAB, successor(first, members=tuple(later)))
+        ids = frozenset(each.id for each in members[1:])
+        old, new = (results(ids=ids, criteria=(has("code", token(code)),)) for code in "ab")
+        assert await find_ids(store, old) == set()
+        assert await find_ids(store, new) == ids
+
     async def test_every_version_of_a_member_is_found_if_asked_for(self, store: Store) -> None:
         member, alone = a_result(updated=1_000), a_result(id=new_id(), updated=3_000)
         later = successor(member, updated=2_000)

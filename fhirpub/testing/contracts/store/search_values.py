@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fhirpub.storage.criteria import (
     TimeMatch,
+    decode,
     encode,
 )
 from fhirpub.storage.store import Store
@@ -47,6 +48,18 @@ class SearchValueContract:
             assert await find_ids(other_store, wanting(has("code", token(code)))) == expected
         assert await find_ids(store, wanting(has("date", TimeMatch(after=5)))) == {first.id}
         assert await find_ids(store, wanting(has("code", token("a"))), OTHER) == {theirs.id}
+
+    async def test_a_page_has_the_values_that_are_needed(self, store: Store) -> None:
+        needed = ("code", "a", "")
+        await store.add(LAB, found_by(needed, ("date", 5, 6), ("code", "b", "")))
+        wanted = replace(wanting(), needed_values=frozenset({"code"}))
+
+        (found,) = (await store.search(LAB, wanted)).versions
+
+        assert [item for item in decode(found.search) if item[0] == "code"] == [
+            needed,
+            ("code", "b", ""),
+        ]
 
     async def test_what_is_not_there_is_not_made_by_a_replacement(self, store: Store) -> None:
         version = found_by(("code", "a", ""))

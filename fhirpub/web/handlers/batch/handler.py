@@ -86,7 +86,7 @@ class BatchHandler(BodyHandler):
         if size <= _JOINED:
             try:
                 stages = work(context, joined(chunks), window=LARGE)
-                return await self.services.stages.run(stages, owner=self.owner)
+                return await self.services.context.stages.run(stages, owner=self.owner)
             except PieceTooLarge:
                 pass
         is_dense = size > VERY_LARGE or self._values > DENSE

@@ -120,7 +120,7 @@ class BatchRun:
         It begins as a stage: many entries are answered, or refused, without waiting for anything,
         and would hold up the event loop one after another.
         """
-        entry, stages = self._entries[place], self._services.stages
+        entry, stages = self._entries[place], self._services.context.stages
         body = await self._body_of(entry, f"Bundle.entry[{place}]")
         asked = await stages.run(self._begin(place, body), owner=self._batch.owner)
         if asked.later is not None:

@@ -19,7 +19,7 @@ from fhirpub.storage.mongodb.schema import (
     Filter,
     Pipeline,
 )
-from fhirpub.storage.mongodb.search_filters import (
+from fhirpub.storage.mongodb.search.filters import (
     alternatives,
     condition,
     has_member_range,
@@ -29,7 +29,7 @@ from fhirpub.storage.mongodb.search_filters import (
     may_be_owned,
     of_member,
 )
-from fhirpub.storage.mongodb.search_order import Ordering, ordering_of
+from fhirpub.storage.mongodb.search.order import Ordering, ordering_of
 from fhirpub.tenant import is_member_id
 
 _BEST_FIRST = (VERSION_KEY, BY_VALUE, BY_SEARCH_VALUE, BY_SYSTEM, BY_TIME)
@@ -215,23 +215,55 @@ class _Members(_Source):
     shown: ClassVar[dict[str, Any]] = {**_KEY, "carrier": 1}
 
     def _find(self, bounds: Sequence[Filter] = (), *, first: bool = False) -> Pipeline:
+        if self._by_id and not first:
+            return self._find_newest(bounds)
         only = [{"version": 1}] if first else ()
         wanted = [of_member(one) for one in (*self._conditions, *only)]
+        return self._members_in([*self._carriers(), *bounds], wanted)
+
+    def _find_newest(self, bounds: Sequence[Filter]) -> Pipeline:
+        """Return what finds the newest version of each member of an id, if that matches.
+
+        All versions of these are found in any case, and sorting them takes less time than looking
+        for a later version of each.
+        """
+        ids = self._ids()
         return [
-            {"$match": {"$and": [*self._carriers(), *bounds]}},
+            *self._members_in([ids], [ids]),
+            {"$sort": {"id": 1, "version": -1}},
+            {"$group": {"_id": "$id", "newest": {"$first": "$$ROOT"}}},
+            {"$replaceWith": "$newest"},
+            {"$match": {"$and": [*self._conditions, *bounds]}},
+        ]
+
+    def _members_in(self, carriers: Sequence[Filter], members: Sequence[Filter]) -> Pipeline:
+        """Return what finds members that match in carriers that match."""
+        return [
+            {"$match": {"$and": carriers}},
             {"$unwind": "$members"},
-            {"$match": {"$and": wanted}},
+            {"$match": {"$and": members}},
             {"$replaceWith": _MEMBER},
             {"$match": {"tenant": self._tenant}},
         ]
+
+    def _latest(self) -> Pipeline:
+        return [] if self._by_id else super()._latest()
+
+    @property
+    def _by_id(self) -> bool:
+        """Whether the newest versions of known members are searched."""
+        return self._query.ids is not None and not self._query.every_version
+
+    def _ids(self) -> Filter:
+        ids = self._query.ids or ()
+        return of_member(match_one_of("id", [each for each in ids if is_member_id(each)]))
 
     def _carriers(self) -> list[Filter]:
         query, tenant = self._query, self._tenant
         leading = [one for one in query.criteria if has_member_range(one)]
         times = [one for one in query.criteria if one.name == LAST_UPDATED]
         if query.ids is not None:
-            ids = match_one_of("id", [each for each in query.ids if is_member_id(each)])
-            first, leading = of_member(ids), []
+            first, leading = self._ids(), []
         elif leading:
             first = {"members": {"$exists": True}}
         else:

@@ -9,7 +9,7 @@ from typing import Any
 from fhirpub.storage.contract import SearchQuery
 from fhirpub.storage.criteria import NEWEST_FIRST, Order, SortKey
 from fhirpub.storage.mongodb.schema import Filter, Pipeline
-from fhirpub.storage.mongodb.search_filters import COLUMNS
+from fhirpub.storage.mongodb.search.filters import COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Searches on MongoDB: pipelines for what matches, and the pages of it."""

@@ -1,0 +1,133 @@
+"""Pages of searches: what matches is found by a pipeline, and then read as one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pymongo.read_concern import ReadConcern
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.fair_turns import FairTurns
+from fhirpub.runtime.stages import yield_to_loop
+from fhirpub.storage.contract import MAX_PAGE_BYTES, MAX_SEARCH_SHARE, Page, SearchQuery, Version
+from fhirpub.storage.id_search import capped_total
+from fhirpub.storage.mongodb.collections import one_batch
+from fhirpub.storage.mongodb.documents import Document, Key, version_key_of, version_of
+from fhirpub.storage.mongodb.errors import end_by_server
+from fhirpub.storage.mongodb.member_reads import MemberReads
+from fhirpub.storage.mongodb.primary import Primary
+from fhirpub.storage.mongodb.projections import alone_with
+from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Records, by_keys
+from fhirpub.storage.mongodb.search.pipeline import page_and_total
+
+_MAX_CONCURRENT_PAGES, _PAGES_PER_TENANT = 6, 4
+"""So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
+_DECODED_AT_ONCE = 50
+"""So many versions hold the event loop for less than a millisecond."""
+
+
+class Pages:
+    """Reads pages of versions, and single ones that are as large.
+
+    Args:
+        versions: The collection.
+        one_moment: The read concern of what is found, all as it was at one moment.
+        primary: Answers reads of it.
+        members: Reads members.
+        seconds: The deadline of a read.
+    """
+
+    def __init__(
+        self,
+        versions: Records,
+        one_moment: ReadConcern,
+        *,
+        primary: Primary,
+        members: MemberReads,
+        seconds: float,
+    ) -> None:
+        self._primary = primary
+        self._versions = versions
+        self._of_one_moment = versions.with_options(read_concern=one_moment)
+        self._members = members
+        self._most_seconds = seconds * MAX_SEARCH_SHARE
+        self._pages = FairTurns(max_turns=_MAX_CONCURRENT_PAGES, per_owner=_PAGES_PER_TENANT)
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        """Return a page; raises SearchTooCostly and Throttled."""
+        found = await self._find(tenant, query)
+        counted = found.pop()["total"] if found and "total" in found[-1] else 0
+        # Versions never change: what the page consists of is settled already.
+        async with self._pages.turn(tenant, seconds=self._most_seconds):
+            versions = await self._page_of(found[: query.limit], query.needed_values)
+        return Page(versions, capped_total(counted, query), more=len(found) > len(versions))
+
+    async def read_alone(self, tenant: str, place: Document) -> Version:
+        """Return an existing version; raises Throttled."""
+        async with self._pages.turn(tenant, seconds=self._most_seconds):
+            return await self._one(place)
+
+    async def _find(self, tenant: str, query: SearchQuery) -> list[dict[str, Any]]:
+        """Return the keys of a page and its total, as `page_and_total` describes them."""
+        pipeline, index = page_and_total(tenant, query)
+        options: dict[str, Any] = {} if index is None else {"hint": index}
+        if query.max_seconds is None:
+            return await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **options))
+        options["maxTimeMS"] = max(1, int(min(query.max_seconds, self._most_seconds) * 1000))
+
+        async def look() -> list[dict[str, Any]]:
+            with end_by_server():
+                return await self._of_one_moment.aggregate(pipeline, **options).to_list(None)
+
+        return await self._primary.answer(look)
+
+    async def _page_of(
+        self, places: Sequence[Document], needed: frozenset[str] | None
+    ) -> tuple[Version, ...]:
+        """Return versions in their order, up to the one with which they are enough for a page."""
+        kept = await self._fetch(places, needed, at_once=True)
+        page, left = [], MAX_PAGE_BYTES
+        for number, place in enumerate(places, start=1):
+            if number % _DECODED_AT_ONCE == 0:
+                await yield_to_loop()
+            found = kept.get(version_key_of(place))
+            page.append(await self._one(place) if found is None else version_of(found))
+            left -= page[-1].size
+            if left <= 0:
+                break
+        return tuple(page)
+
+    async def _one(self, place: Document) -> Version:
+        found = await self._fetch([place], None)
+        if (
+            version_key_of(place) not in found
+        ):  # behind a router another primary took over in between
+            raise StoreUnavailable("a version is missing")
+        return version_of(found[version_key_of(place)])
+
+    async def _fetch(
+        self,
+        places: Sequence[Document],
+        needed: frozenset[str] | None,
+        *,
+        at_once: bool = False,
+    ) -> Mapping[Key, Document]:
+        """Return versions; with ``at_once`` only those that are in one batch of the server."""
+        members = [place for place in places if "carrier" in place]
+        alone = [version_key_of(place) for place in places if "carrier" not in place]
+        found = await self._fetch_alone(alone, needed, at_once=len(alone) if at_once else 0)
+        return {**found, **await self._members.fetch(members, needed, at_once=at_once)}
+
+    async def _fetch_alone(
+        self, keys: Sequence[Key], needed: frozenset[str] | None, *, at_once: int
+    ) -> Mapping[Key, Document]:
+        if not keys:
+            return {}
+        wanted, shown = by_keys(keys), alone_with(needed)
+        options = {"hint": VERSION_KEY, **one_batch(at_once)}
+        found = await self._answer(lambda: self._versions.find(wanted, shown, **options))
+        return {version_key_of(document): document for document in found}
+
+    async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
+        return await self._primary.answer(lambda: ask().to_list(None))
