@@ -49,6 +49,8 @@ from fhirpub.tenant import Tenant
 
 SCHEME = "sqlite:///"
 _LARGEST_INTEGER = 2**63 - 1
+_FEW_MEMBERS = 200
+"""The rows of more take longer than five milliseconds to make."""
 _PIECES_TOGETHER = 2
 """The second one waits for the writer while the first one is committed."""
 
@@ -121,7 +123,9 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         now = self._clock()
-        addition = Addition(tenant, version, blobs, now=now)
+        make = partial(Addition, tenant, version, blobs, now=now)
+        has_many = len(version.members) > _FEW_MEMBERS
+        addition = await asyncio.to_thread(make) if has_many else make()
         for blob in addition.in_pieces:
             await self._add_pieces(tenant, blob, now=now)
         added: bool = await self._open.write(addition)
