@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,7 +24,10 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-HOW_MANY = 10_000 if variable("FHIRPUB_TEST_FULL") == "1" else 1_000
+FULL = variable("FHIRPUB_TEST_FULL") == "1"
+HOW_MANY = 10_000 if FULL else 1_000
+SERVICE_KILLS = 10 if FULL else 2
+COMMAND_KILLS = 2 if FULL else 1
 
 
 @pytest.fixture
@@ -81,7 +85,17 @@ class Command:
         return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
     def wait_for(self, how_many: int) -> None:
+        """Wait until the report has so many lines, and assert that some are still to come."""
         assert wait_until(lambda: len(self.records()) >= how_many, seconds=120)
+        assert len(self.records()) < HOW_MANY
+
+
+def order_faults() -> list[str]:
+    """Return what happens while the folder is loaded, at equal distances."""
+    kills = ["service"] * SERVICE_KILLS
+    for number in range(1, COMMAND_KILLS + 1):
+        kills.insert(number * len(kills) // (COMMAND_KILLS + 1), "command")
+    return ["interruption", *kills]
 
 
 def test_a_folder_is_loaded_once_while_service_and_command_are_killed(
@@ -92,28 +106,39 @@ def test_a_folder_is_loaded_once_while_service_and_command_are_killed(
     command = Command(lab, tmp_path)
     run = command.start()
 
-    for step in range(1, 4):
-        command.wait_for(step * HOW_MANY // 5)
-        if step == 2:
-            run.kill()
-            run.communicate()
-            run = command.start("--resume")
-        else:
+    faults = order_faults()
+    for step, fault in enumerate(faults, start=1):
+        command.wait_for(step * HOW_MANY // (len(faults) + 1))
+        if fault == "service":
             service.kill()
             service.start()
-    command.wait_for(4 * HOW_MANY // 5)
-    run.send_signal(signal.SIGINT)
-    interrupted = json.loads(run.communicate(timeout=60)[0])
-    last = command.start("--resume")
-    ended = json.loads(last.communicate(timeout=300)[0])
+            continue
+        if fault == "command":
+            run.kill()
+            run.communicate()
+        else:
+            check_interruption(run, service)
+        run = command.start("--resume")
+    ended = json.loads(run.communicate(timeout=300)[0])
 
-    assert run.returncode == 130
-    assert interrupted["left"] > 0
-    assert last.returncode == 1
-    assert ended["skipped"] > HOW_MANY // 2
+    assert run.returncode == 1
+    assert ended["skipped"] >= HOW_MANY // 2
     assert ended["causes"][0]["code"] == "element-required"
     check_report(lab, command)
     check_store(service.config.storage.url)
+
+
+def check_interruption(run: subprocess.Popen[str], service: ServiceProcess) -> None:
+    """Interrupt a run, and assert that it ends by that and says what is left.
+
+    The service is paused until then, so that the run cannot publish all before.
+    """
+    os.kill(service.pid, signal.SIGSTOP)
+    run.send_signal(signal.SIGINT)
+    os.kill(service.pid, signal.SIGCONT)
+    interrupted = json.loads(run.communicate(timeout=60)[0])
+    assert run.returncode == 130
+    assert interrupted["left"] > 0
 
 
 def check_report(lab: Integrator, command: Command) -> None:

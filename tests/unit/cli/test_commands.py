@@ -215,6 +215,31 @@ def test_ctrl_c_before_all_is_loaded_ends_it_without_a_word(
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
 
 
+def test_ctrl_c_while_python_shuts_down_leaves_the_exit_status(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    script = """if True:
+        import os, signal
+        from fhirpub.__main__ import main
+        class Last:
+            kill, number, pid = os.kill, signal.SIGINT, os.getpid()
+            def __del__(self):
+                Last.kill(self.pid, self.number)
+        last = Last()
+        main()
+    """
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--version"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_copy_is_made_without_standard_error(
     run: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
