@@ -32,7 +32,7 @@ from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.transport.envelope import event_id
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import new_secret
 
 TENANT = str(uuid.uuid4())

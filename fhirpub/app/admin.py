@@ -18,7 +18,7 @@ from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import EndpointService
 from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.management.secret_encryption import SecretCipher
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 
 
 @dataclass(frozen=True, slots=True)

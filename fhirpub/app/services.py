@@ -35,7 +35,7 @@ from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.secret_encryption import (
     SecretCipher,
 )
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 
 _BATCHES = 8
 """So many of the largest responses to batches have memory at a time, five of one tenant."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -71,6 +72,7 @@ class Reporting(click.Group):
         if name in self._places and name not in self.commands:
             module, _, variable_name = self._places[name].partition(":")
             self.add_command(getattr(import_module(module), variable_name), name)
+            gc.enable()  # off while this is loaded, by `fhirpub.__main__`
         return super().get_command(ctx, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

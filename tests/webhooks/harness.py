@@ -23,7 +23,7 @@ from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.endpoints import EndpointService, EndpointWithSecrets
 from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.management.secret_encryption import SecretCipher
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 
 TENANT = "11111111-1111-4111-8111-111111111111"
 KEY = b"k" * 32

@@ -32,7 +32,7 @@ from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy, Next, Schedule, State, decide_retry
 from fhirpub.webhooks.transport.envelope import WebhookEvent, time_of
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 
 _STATES: dict[State, DeliveryState] = {
     "delivered": "delivered",

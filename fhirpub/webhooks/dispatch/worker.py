@@ -27,7 +27,7 @@ from fhirpub.webhooks.management.operational_events import ServiceEvents
 from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.policy.outcome import FAILURES
 from fhirpub.webhooks.policy.retry_policy import BREAKER_STATES, FailurePolicy, Schedule
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 
 _SWEEP_SECONDS = 600.0
 _BUSY_SECONDS, _IDLE_SECONDS = 0.025, 0.1

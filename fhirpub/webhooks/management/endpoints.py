@@ -31,7 +31,7 @@ from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.management.trials import TestDelivery, Trials
 from fhirpub.webhooks.policy.endpoint_health import ANEW
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import new_secret
 
 USUAL_GRACE_SECONDS = 86_400

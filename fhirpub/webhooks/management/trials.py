@@ -19,9 +19,9 @@ from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
 from fhirpub.webhooks.management.secret_encryption import SecretCipher, live_secrets, token_of
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.transport.envelope import WebhookEvent, event_of_endpoint
-from fhirpub.webhooks.transport.http_client import Sender
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.response import as_kept
+from fhirpub.webhooks.transport.sender import Sender
 
 _CHALLENGE_BYTES = 24
 _MAX_TRIALS = 4

@@ -13,7 +13,7 @@ from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.storage.webhook_contract import Ordering, Payload
 from fhirpub.suggestion import did_you_mean
 from fhirpub.webhooks.management.event_types import EventTypes
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import BadSecret, key_of
 
 MAX_DESCRIPTION_LENGTH = 200

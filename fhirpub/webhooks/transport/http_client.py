@@ -7,10 +7,10 @@ import math
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import (
     AddrInfoType,
@@ -34,10 +34,9 @@ from fhirpub.errors import InvalidContent
 from fhirpub.runtime.clock import Clock
 from fhirpub.webhooks.policy.outcome import Outcome, Reason, Wish
 from fhirpub.webhooks.transport.message import Message
-from fhirpub.webhooks.transport.name_lookup import LookUp, NameLookup, address_in
+from fhirpub.webhooks.transport.name_lookup import NameLookup, address_in
 from fhirpub.webhooks.transport.response import as_kept, retry_after, wish_in
-from fhirpub.webhooks.transport.signing import signed_headers
-from fhirpub.webhooks.transport.url_policy import Target, TargetRules, refuse_url
+from fhirpub.webhooks.transport.url_policy import Target, TargetRules
 
 MAX_READ_BYTES = 65_536
 MAX_KEPT_BYTES = 4_096
@@ -48,75 +47,35 @@ _KEPT_SECONDS = 1.0
 _IDLE_SECONDS = 30.0
 
 
-class Sender:
-    """Sends messages; safe to use from many tasks of one event loop. Close it in the end.
-
-    Connections are kept for the next message of the same endpoint, for a second. No two
-    endpoints share one, so that nothing is shared between tenants. ``tls`` is for receivers whose
-    authority the machine does not know, ``look_up`` for names that it does not know. ``blocked``
-    is called when a host led to no address but those that are refused.
-    """
+class HttpClient:
+    """The connections of a sender, which are kept for the next message of the same endpoint."""
 
     def __init__(
         self,
         settings: WebhooksConfig,
+        rules: TargetRules,
+        lookup: NameLookup,
         *,
         clock: Clock,
-        tls: ssl.SSLContext | None = None,
-        look_up: LookUp = socket.getaddrinfo,
-        blocked: Callable[[], None] = lambda: None,
+        tls: ssl.SSLContext | None,
     ) -> None:
-        self._rules = TargetRules(allow_networks=settings.allow_networks, ports=settings.ports)
+        self._rules = rules
         self._seconds = settings.timeout_seconds
         self._connect_seconds = settings.connect_seconds
-        self._agent = f"{settings.service_name}-Webhooks/1.0"
         self._clock = clock
         self._tls = tls or ssl.create_default_context()
-        self._lookup = NameLookup(look_up, patience_seconds=settings.connect_seconds)
-        self._blocked = blocked
+        self._lookup = lookup
         self._lines: dict[tuple[str, str], _Line] = {}
 
     async def close(self) -> None:
-        """Close the connections and release the threads; their pending lookups are abandoned."""
+        """Close the connections."""
         for line in self._lines.values():
             await line.session.close()
         self._lines.clear()
-        self._lookup.stop()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.close()
-
-    async def target(self, url: str, *, tenant: str) -> Target:
-        """Return a URL that a tenant may register, in canonical form, once its host is looked up.
-
-        Raises InvalidContent, which does not reveal whether the host is unknown or blocked.
-        """
-        target = self._rules.target(url, tenant=tenant)
-        try:
-            async with asyncio.timeout(self._connect_seconds):
-                found = await self._lookup.resolve_unknown(target.host, target.port)
-        except (OSError, TimeoutError):
-            found = []
-        if not any(self._rules.permits(address_in(item), target) for item in found):
-            if found:
-                self._blocked()
-            raise refuse_url("has a host that leads to no address to which webhooks are sent")
-        return target
-
-    async def attempt(self, message: Message) -> Outcome:
-        """Send a message once and return what came of it, whatever the receiver does.
-
-        It ends within ``timeout_seconds``, connecting within ``connect_seconds``. An answer counts
-        as soon as its headers are complete; whatever its body does then changes nothing. A
-        connection that an earlier attempt left open and that breaks is a failure like any other:
-        it is unknown whether the receiver has read the message. Raises BadSecret and ValueError
-        for a message that cannot be signed.
-        """
+    async def attempt(self, message: Message, headers: Mapping[str, str]) -> Outcome:
+        """Send a message once, as `Sender.attempt` says."""
         begun = time.monotonic()
-        headers = self._headers(message)
         exchange = _Exchange(self._rules)
         _current.set(exchange)
         reason: Reason | None = None
@@ -125,8 +84,6 @@ class Sender:
                 await self._send(message, headers, exchange)
         except (InvalidContent, ClientError, OSError) as problem:
             reason = None if exchange.status else exchange.reason_of(problem)
-        if reason == "E_BLOCKED_ADDRESS":
-            self._blocked()
         return Outcome(
             reason=reason,
             status=exchange.status,
@@ -138,7 +95,9 @@ class Sender:
             answer=as_kept(exchange.body, message.token)[:MAX_KEPT_BYTES],
         )
 
-    async def _send(self, message: Message, headers: dict[str, str], exchange: _Exchange) -> None:
+    async def _send(
+        self, message: Message, headers: Mapping[str, str], exchange: _Exchange
+    ) -> None:
         line = await self._line(message)
         line.under_way += 1
         exchange.line = line
@@ -198,19 +157,6 @@ class Sender:
         ]
         for line in [self._lines.pop(key) for key in idle]:
             await line.session.close()
-
-    def _headers(self, message: Message) -> dict[str, str]:
-        now = self._clock() // 1000
-        return {
-            "Content-Type": "application/json",
-            "User-Agent": self._agent,
-            "Accept-Encoding": "identity",
-            "Authorization": f"Bearer {message.token}",
-            "X-Webhook-Event": message.event_type,
-            "X-Webhook-Attempt": str(message.number),
-            "X-Webhook-Sequence": str(message.sequence),
-            **signed_headers(message.event_id, now, message.body, secrets=message.secrets),
-        }
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from fhirpub.webhooks.management.validation import (
     refuse_unknown_fields,
     validate_endpoint,
 )
-from fhirpub.webhooks.transport.http_client import Sender
+from fhirpub.webhooks.transport.sender import Sender
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 
 KNOWN = EventTypes.of([DIAGNOSTIC_REPORT])

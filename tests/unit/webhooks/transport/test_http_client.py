@@ -21,9 +21,10 @@ from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Misbehaviour, Receiver, Reply
 from fhirpub.webhooks.policy.outcome import Outcome, Reason
-from fhirpub.webhooks.transport.http_client import Sender, _Exchange, _Line
+from fhirpub.webhooks.transport.http_client import _Exchange, _Line
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.name_lookup import LookUp
+from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import BadSecret, NotVerified, new_secret, verify
 from fhirpub.webhooks.transport.url_policy import TargetRules
 
@@ -397,7 +398,9 @@ async def test_a_name_is_looked_up_once_for_all_that_wait_for_it() -> None:
             for character in "abcd"
         ]
         attempts = [asyncio.create_task(sender.attempt(message)) for message in messages]
-        await asyncio.sleep(0.05)
+        while not searches:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # until the others wait as well
         answer.set()
         reasons = {(await attempt).reason for attempt in attempts}
 
