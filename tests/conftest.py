@@ -63,6 +63,8 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/faults/test_quotas.py",
     "tests/faults/test_publish_folder.py",
     "tests/faults/test_publish_watch.py",
+    "tests/hl7v2/test_listen_kills.py",
+    "tests/hl7v2/test_third_party_messages.py",
     "tests/storage/mongodb/test_outcomes.py",
     "tests/storage/mongodb/test_contract.py",
     "tests/api/test_memory.py",

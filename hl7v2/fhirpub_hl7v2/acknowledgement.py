@@ -17,6 +17,7 @@ _DEFAULT = ("|", "^", "~", "\\", "&")
 _HEADER = re.compile(r"MSH([^\w\s])([^\w\s])([^\w\s])([^\w\s])([^\w\s])[^\w\s]?\1")
 _FIRST_VERSION_OF_ERR_2 = (2, 5)
 _MEANINGS = {
+    "0": "Message accepted",
     "100": "Segment sequence error",
     "101": "Required field missing",
     "102": "Data type error",
@@ -37,6 +38,7 @@ class Acknowledgement:
     code: AckCode
     text: str = ""
     problems: Sequence[Problem] = ()
+    warnings: Sequence[Problem] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,14 @@ def to_bytes(answer: Acknowledgement, sender: Sender, control_id: str, time: str
     ]
     message = ["MSA", answer.code, sender.field(10), _escaped(answer.text, sender)]
     errors = [_error(problem, sender) for problem in answer.problems[:MAX_ERRORS]]
+    if sender.version >= _FIRST_VERSION_OF_ERR_2:  # before, there was no severity
+        warnings = answer.warnings[: MAX_ERRORS - len(errors)]
+        errors += [_error(warning, sender, severity="W") for warning in warnings]
     lines = [field.join(each).rstrip(field) for each in (header, message, *errors)]
     return ("\r".join(lines) + "\r").encode("latin-1", errors="replace")
 
 
-def _error(problem: Problem, sender: Sender) -> list[str]:
+def _error(problem: Problem, sender: Sender, *, severity: str = "E") -> list[str]:
     component, part = sender.delimiters[1], sender.delimiters[4]
     meaning = _MEANINGS[problem.code]
     text = _escaped(problem.text, sender)
@@ -106,7 +111,7 @@ def _error(problem: Problem, sender: Sender) -> list[str]:
             component.join([*place, code]) if problem.segment else f"{component * 3}{code}",
         ]
     code = component.join([problem.code, meaning, "HL70357"])
-    return ["ERR", "", where, code, "E", "", "", "", text]
+    return ["ERR", "", where, code, severity, "", "", "", text]
 
 
 def _escaped(text: str, sender: Sender) -> str:

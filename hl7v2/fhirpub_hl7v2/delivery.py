@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
@@ -44,6 +44,8 @@ class Delivery:
     version: str = ""
     reason: str = ""
     issues: list[dict[str, Any]] = field(default_factory=list)
+    patient_differs: bool = False
+    """Whether the report has the patient as it was registered, and not as the message has it."""
 
     @property
     def is_stored(self) -> bool:
@@ -53,10 +55,11 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The latest version of a report, and its results."""
+    """The latest version of a report, its results and its specimens."""
 
     resource: Mapping[str, Any]
     results: list[Mapping[str, Any]]
+    specimens: list[Mapping[str, Any]]
 
     @property
     def id(self) -> str:
@@ -107,14 +110,17 @@ async def _revise(publisher: Publisher, report: Report) -> Delivery:
             break
         if _is_older(report, stored.resource):
             return Delivery(result="superseded", id=stored.id, version=stored.version)
-        body = dumps(_with_results(report, stored))
-        headers = {"If-Match": f'W/"{stored.version}"'}
-        path = f"{_PATH}/{stored.id}/$revise"
-        answer = (await publisher.request("POST", path, body, headers)).response
+        answer = await _send_revision(publisher, report, stored)
+        patient_differs = _is_patient_refused(answer, report, stored)
+        if patient_differs:
+            kept = report.with_stored_patient(stored.resource["subject"]["reference"])
+            answer = await _send_revision(publisher, kept, stored)
         if answer.code == HTTPStatus.OK:
             version = answer.headers.get("ETag", "").strip('W/"')
             result: Result = "replayed" if version == stored.version else "revised"
-            return Delivery(result=result, id=stored.id, version=version)
+            return Delivery(
+                result=result, id=stored.id, version=version, patient_differs=patient_differs
+            )
         if answer.code != HTTPStatus.PRECONDITION_FAILED:  # another client was faster
             break
     if answer is None:
@@ -123,17 +129,45 @@ async def _revise(publisher: Publisher, report: Report) -> Delivery:
     return Delivery(result="refused", reason=reason, issues=issues_of(json_of(answer)))
 
 
+async def _send_revision(publisher: Publisher, report: Report, stored: _Stored) -> HTTPResponse:
+    body = dumps(_with_others(report, stored))
+    headers = {"If-Match": f'W/"{stored.version}"'}
+    path = f"{_PATH}/{stored.id}/$revise"
+    return (await publisher.request("POST", path, body, headers)).response
+
+
+def _is_patient_refused(answer: HTTPResponse, report: Report, stored: _Stored) -> bool:
+    """Return whether a revision was refused only for other data of the same patient.
+
+    Names are corrected more often than results: a result must not wait for that.
+    """
+    if answer.code != HTTPStatus.UNPROCESSABLE_ENTITY:
+        return False
+    errors = [each for each in issues_of(json_of(answer)) if each.get("severity") == "error"]
+    subject = stored.resource.get("subject", {})
+    return (
+        bool(errors)
+        and all(each.get("expression") == ["patient"] for each in errors)
+        and "reference" in subject
+        and report.is_of_patient(subject.get("identifier", {}))
+    )
+
+
 async def _find(publisher: Publisher, report: Report) -> _Stored | None:
     """Return the latest version of the report with the identifier; None if there is none."""
     identifier = report.identifier
     token = f"{_escaped(identifier['system'])}|{_escaped(identifier['value'])}"
-    query = f"identifier={quote(token, safe='')}&_include={_TYPE}:result"
+    included = "".join(f"&_include={_TYPE}:{name}" for name in ("result", "specimen"))
+    query = f"identifier={quote(token, safe='')}{included}"
     answer = (await publisher.request("GET", f"{_PATH}?{query}")).response
     entries = json_of(answer).get("entry") or []
     resources = [entry["resource"] for entry in entries if "resource" in entry]
-    reports = [each for each in resources if each["resourceType"] == _TYPE]
-    results = [each for each in resources if each["resourceType"] == "Observation"]
-    return _Stored(reports[0], results) if reports else None
+
+    def of_type(name: str) -> list[Mapping[str, Any]]:
+        return [each for each in resources if each["resourceType"] == name]
+
+    found = of_type(_TYPE)
+    return _Stored(found[0], of_type("Observation"), of_type("Specimen")) if found else None
 
 
 def _escaped(text: str) -> str:
@@ -155,19 +189,33 @@ def _is_older(report: Report, stored: Mapping[str, Any]) -> bool:
     return issued < before
 
 
-def _with_results(report: Report, stored: _Stored) -> dict[str, Any]:
-    """Return the body of a revision, with the stored results that the message does not repeat."""
-    sent = {
-        entry["resource"]["identifier"][0]["value"]
-        for entry in report.body["parameter"]
-        if entry["name"] == "observation"
-    }
-    kept = [
+def _with_others(report: Report, stored: _Stored) -> dict[str, Any]:
+    """Return the body of a revision, with what is stored and the message does not repeat."""
+    results = [
         {"reference": f"Observation/{result['id']}"}
-        for result in stored.results
-        if result.get("status") != "entered-in-error" and not sent & _numbers(result)
+        for result in _not_repeated(report, "observation", stored.results)
+        if result.get("status") != "entered-in-error"
     ]
-    return report.with_others(kept) if kept else report.body
+    specimens = [
+        {"reference": f"Specimen/{specimen['id']}"}
+        for specimen in _not_repeated(report, "specimen", stored.specimens)
+    ]
+    return report.with_others(results, specimens)
+
+
+def _not_repeated(
+    report: Report, name: str, stored: list[Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield what a message does not repeat; without numbers, one is taken for the other."""
+    sent = [_numbers(one["resource"]) for one in report.body["parameter"] if one["name"] == name]
+    without = sum(not numbers for numbers in sent)
+    repeated = set().union(*sent)
+    for resource in stored:
+        numbers = _numbers(resource)
+        if not numbers and without:
+            without -= 1
+        elif not numbers & repeated:
+            yield resource
 
 
 def _numbers(result: Mapping[str, Any]) -> set[str]:

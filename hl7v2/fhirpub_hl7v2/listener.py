@@ -152,6 +152,8 @@ def _log(answer: Acknowledgement, sender: Sender, peer: str, size: int) -> None:
     facts = {"message": number if _PLAIN_ID.fullmatch(number) else "?", "peer": peer, "size": size}
     if answer.code == "AA":
         log.info("message published", **facts)
+        for warning in answer.warnings:
+            log.warning("patient differs", place=warning.place, reason=warning.text, **facts)
     else:
         places = [problem.place for problem in answer.problems if problem.place]
         log.warning(

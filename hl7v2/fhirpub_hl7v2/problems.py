@@ -10,6 +10,7 @@ from enum import StrEnum
 class Code(StrEnum):
     """Message error conditions of HL7 table 0357."""
 
+    ACCEPTED = "0"
     SEQUENCE = "100"
     REQUIRED = "101"
     DATA_TYPE = "102"
@@ -45,6 +46,13 @@ class Problem:
     def __str__(self) -> str:
         """Return the place and the text."""
         return f"{self.place}: {self.text}" if self.place else self.text
+
+
+PATIENT_DIFFERS = Problem(
+    "the report was revised; its patient stays as registered, other data of it was not stored",
+    "PID",
+    code=Code.ACCEPTED,
+)
 
 
 class Unusable(ValueError):

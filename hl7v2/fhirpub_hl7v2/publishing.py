@@ -21,7 +21,7 @@ from fhirpub.fhir.strict_json import pretty
 from fhirpub_hl7v2.delivery import Delivery, deliver
 from fhirpub_hl7v2.mapping.reports import Report, reports_of
 from fhirpub_hl7v2.message import parse, split_messages
-from fhirpub_hl7v2.problems import Unusable
+from fhirpub_hl7v2.problems import PATIENT_DIFFERS, Unusable
 from fhirpub_hl7v2.service import named_service, open_publisher, with_service
 from fhirpub_hl7v2.settings import Settings, read_settings
 
@@ -126,8 +126,15 @@ def _print(delivery: Delivery, number: int, report: int, *, as_json: bool) -> No
     """Print what became of a report: problems on standard error, in either form."""
     if as_json:
         record = {"message": number, "report": report, "result": delivery.result}
-        found = {"id": delivery.id, "version": delivery.version, "issues": delivery.issues}
+        found = {
+            "id": delivery.id,
+            "version": delivery.version,
+            "issues": delivery.issues,
+            "patient_differs": delivery.patient_differs,
+        }
         print_json({**record, **found})
+    if delivery.patient_differs:
+        click.echo(f"Warning: message {number}: {PATIENT_DIFFERS}", err=True)
     if delivery.is_stored and as_json:
         return
     place = f"message {number}, report {report}"

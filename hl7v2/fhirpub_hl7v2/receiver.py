@@ -17,7 +17,13 @@ from fhirpub_hl7v2.acknowledgement import Acknowledgement
 from fhirpub_hl7v2.delivery import Delivery, deliver
 from fhirpub_hl7v2.mapping.reports import Report, reports_of
 from fhirpub_hl7v2.message import parse
-from fhirpub_hl7v2.problems import Code, Problem, Unsupported, Unusable
+from fhirpub_hl7v2.problems import (
+    PATIENT_DIFFERS,
+    Code,
+    Problem,
+    Unsupported,
+    Unusable,
+)
 from fhirpub_hl7v2.settings import Settings
 
 log = structlog.get_logger()
@@ -80,7 +86,8 @@ def _acknowledged(deliveries: list[Delivery]) -> Acknowledgement:
     ]
     if problems:
         return Acknowledgement("AE", str(problems[0]), problems)
-    return Acknowledgement("AA")
+    differs = any(delivery.patient_differs for delivery in deliveries)
+    return Acknowledgement("AA", warnings=(PATIENT_DIFFERS,) if differs else ())
 
 
 def _problems(delivery: Delivery, number: int) -> list[Problem]:

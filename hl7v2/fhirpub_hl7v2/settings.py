@@ -14,6 +14,9 @@ import click
 from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub_hl7v2.text import CHARACTER_SETS
 
+OTHERS = "*"
+"""The assigning authorities that are not named; their systems begin with this one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:

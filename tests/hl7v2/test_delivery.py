@@ -8,7 +8,7 @@ from typing import Any
 
 from fhirpub.testing.service import Integrator
 from tests.hl7v2.conftest import Run
-from tests.hl7v2.messages import message, obr, obx, pid
+from tests.hl7v2.messages import message, obr, obx, pid, segment
 
 
 def state(status: str, value: str, issued: str = "20260302104000", *others: str) -> bytes:
@@ -117,6 +117,54 @@ def test_a_correction_of_another_patient_is_refused(lab: Integrator, run: Run) -
     other = message(pid({3: "4^^^REG"}), obr({25: "C"}), obx({11: "C"}))
 
     done = run(other)
+
+    assert done.returncode == 1
+    assert report(lab)["meta"]["versionId"] == "1"
+
+
+def test_a_corrected_name_does_not_stop_a_result(lab: Integrator, run: Run) -> None:
+    run(state("P", "13.1"))
+    renamed = message(pid({5: "Ashdowne^Juniper"}), obr(), obx())
+
+    done = run(renamed, "--json")
+    again = run(renamed, "--json")
+
+    assert result_of(done) == "revised"
+    assert json.loads(done.stdout)["patient_differs"]
+    assert "PID[1]: the report was revised; its patient stays as registered" in done.stderr
+    assert values(lab) == {"NQ-1001/718-7": "13.2"}
+    (patient,) = lab.get("/fhir/r4/DiagnosticReport?_include=DiagnosticReport:patient").json[
+        "entry"
+    ][1:]
+    assert patient["resource"]["name"][0]["family"] == "Ashdown"
+    assert result_of(again) == "replayed"
+
+
+def test_specimens_that_a_message_does_not_repeat_stay(lab: Integrator, run: Run) -> None:
+    blood, plasma = (segment("SPM", {2: f"^{number}&LIS", 4: number}) for number in "12")
+    run(message(pid(), obr({25: "P"}), obx(), blood))
+
+    without = run(state("F", "13.2"), "--json")
+    other = run(message(pid(), obr({25: "C"}), obx({5: "12.3", 11: "C"}), plasma), "--json")
+
+    assert (result_of(without), result_of(other)) == ("revised", "revised"), other.stderr
+    assert len(report(lab)["specimen"]) == 2
+
+
+def test_a_specimen_without_a_number_is_the_same_one(lab: Integrator, run: Run) -> None:
+    blood = segment("SPM", {4: "BLD"})
+    run(message(pid(), obr({25: "P"}), obx(), blood))
+
+    done = run(message(pid(), obr(), obx(), blood), "--json")
+
+    assert result_of(done) == "revised", done.stderr
+    assert len(report(lab)["specimen"]) == 1
+
+
+def test_a_name_alone_is_no_reason_to_accept_another_code(lab: Integrator, run: Run) -> None:
+    run(state("P", "13.1"))
+
+    done = run(message(pid({5: "Other"}), obr({4: "1-1^Other^LN"}), obx()))
 
     assert done.returncode == 1
     assert report(lab)["meta"]["versionId"] == "1"

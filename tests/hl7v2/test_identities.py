@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fhirpub_hl7v2.problems import Unusable
 from fhirpub_hl7v2.settings import Settings
-from tests.hl7v2.messages import SETTINGS, mapped, message, obr, observation, obx, pid, resources
+from tests.hl7v2.messages import (
+    SETTINGS,
+    mapped,
+    message,
+    obr,
+    observation,
+    obx,
+    pid,
+    resources,
+    segment,
+)
 
 UUID = "0B9C1F9E-1D55-4B77-9D06-0F1A2B3C4D5E"
 
@@ -22,6 +33,35 @@ def test_an_authority_that_is_a_uuid_is_the_system() -> None:
     (identifier,) = patient_of(f"123^^^&{UUID}&UUID^MR")["identifier"]
 
     assert identifier["system"] == f"urn:uuid:{UUID.lower()}"
+
+
+@pytest.mark.parametrize(
+    ("authority", "system"),
+    [
+        ("REG", "https://registry.example/persons"),
+        ("North Quay", "https://all.example/North%20Quay"),
+        ("North Quay&54D1801788&CLIA", "https://all.example/CLIA/54D1801788"),
+        ("North Quay&1.2.3&ISO", "urn:oid:1.2.3"),
+        ("*", "https://all.example/%2A"),
+        ("a/b", "https://all.example/a%2Fb"),
+    ],
+)
+def test_all_other_authorities_can_have_systems_below_one(authority: str, system: str) -> None:
+    others = {**SETTINGS.authorities, "*": "https://all.example/"}
+    settings = replace(SETTINGS, authorities=others)
+    raw = message(pid({3: f"4^^^{authority}^MR"}), obr(), obx())
+
+    (patient,) = resources(raw, "patient", settings)
+
+    assert patient["identifier"][0]["system"] == system
+
+
+def test_the_number_of_a_specimen_may_have_no_system() -> None:
+    raw = message(pid(), obr(), obx(), segment("SPM", {2: "^S-9&OTHER", 4: "BLD"}))
+
+    (specimen,) = resources(raw, "specimen")
+
+    assert specimen["identifier"] == [{"value": "S-9"}]
 
 
 def test_an_authority_that_cannot_be_read_is_never_replaced_by_the_default() -> None:

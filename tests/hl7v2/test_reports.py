@@ -85,6 +85,27 @@ def test_a_number_without_a_known_system_is_a_problem(number: str) -> None:
         report_of({3: number})
 
 
+@pytest.mark.parametrize(
+    ("states", "status"),
+    [
+        ("F", "final"),
+        ("FUNX", "final"),
+        ("FC", "corrected"),
+        ("FD", "corrected"),
+        ("FP", "partial"),
+        ("PR", "preliminary"),
+        ("I", "preliminary"),
+        ("", "unknown"),
+    ],
+)
+def test_without_a_status_the_results_have_it(states: str, status: str) -> None:
+    results = [obx({4: str(at), 11: state}) for at, state in enumerate(states)]
+
+    (found,) = resources(message(pid(), obr({25: ""}), *results), "diagnosticReport")
+
+    assert found["status"] == status
+
+
 def test_each_obr_is_a_report_with_its_own_results() -> None:
     raw = message(pid(), obr(), obx(), obr({3: "NQ-2^LIS"}), obx(), obx({4: "2"}))
 

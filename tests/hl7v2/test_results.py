@@ -193,8 +193,90 @@ def test_results_have_identifiers_that_stay_the_same() -> None:
     ]
 
 
+def test_texts_without_a_code_are_lines_of_the_text_before_them() -> None:
+    text = {2: "TX", 3: "22634-0^Pathology report^LN", 6: ""}
+    raw = message(
+        pid(),
+        obr(),
+        obx({**text, 5: "Skin, left arm:"}),
+        obx({2: "TX", 3: "", 5: "", 6: ""}),
+        obx({2: "TX", 3: "", 5: "basal cell carcinoma", 6: ""}),
+        obx(),
+    )
+
+    first, second = resources(raw, "observation")
+
+    assert first["valueString"] == "Skin, left arm:\n\nbasal cell carcinoma"
+    assert second["valueQuantity"]["value"] == Decimal("13.2")
+
+
+def test_a_text_without_a_code_that_continues_none_has_the_code_of_the_report() -> None:
+    raw = message(pid(), obr(), obx({2: "TX", 3: "", 5: "No growth", 6: ""}))
+
+    (found,) = resources(raw, "observation")
+
+    assert found["code"]["coding"][0]["code"] == "58410-2"
+    assert found["identifier"][0]["value"] == "NQ-1001/58410-2"
+
+
+def test_a_number_without_a_code_is_refused() -> None:
+    with pytest.raises(Unusable) as caught:
+        mapped(message(pid(), obr(), obx({3: ""})))
+
+    assert caught.value.problems[0].place == "OBX[1]-3"
+
+
+def test_an_empty_result_is_left_out() -> None:
+    raw = message(pid(), obr(), "OBX|1", obx())
+
+    assert len(resources(raw, "observation")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "value"),
+    [
+        (
+            {2: "DR", 5: "20260302081500^20260302091500"},
+            {
+                "valuePeriod": {
+                    "start": "2026-03-02T08:15:00+01:00",
+                    "end": "2026-03-02T09:15:00+01:00",
+                }
+            },
+        ),
+        (
+            {2: "NR", 5: "1^10", 6: "g/L"},
+            {
+                "valueRange": {
+                    "low": {"value": Decimal(1), "unit": "g/L"},
+                    "high": {"value": Decimal(10), "unit": "g/L"},
+                }
+            },
+        ),
+        ({2: "NR", 5: "low^high", 6: ""}, {"valueString": "low^high"}),
+        ({2: "XPN", 5: "Ashdown^Juniper"}, {"valueString": "Ashdown^Juniper"}),
+        ({2: "", 5: "6.3", 6: "g/L"}, {"valueQuantity": {"value": Decimal("6.3"), "unit": "g/L"}}),
+        ({2: "", 5: "clear", 6: ""}, {"valueString": "clear"}),
+    ],
+)
+def test_values_of_further_types(fields: dict[int, str], value: dict[str, Any]) -> None:
+    found = observation(fields)
+
+    assert {name: item for name, item in found.items() if name.startswith("value")} == value
+
+
+@pytest.mark.parametrize(
+    ("report", "status"),
+    [("F", "final"), ("C", "final"), ("P", "preliminary"), ("I", "registered"), ("", "unknown")],
+)
+def test_a_result_without_a_status_has_that_of_all_results(report: str, status: str) -> None:
+    (found,) = resources(message(pid(), obr({25: report}), obx({11: ""})), "observation")
+
+    assert found["status"] == status
+
+
 def test_problems_of_all_results_are_found_at_once() -> None:
-    raw = message(pid(), obr(), obx({2: "RP"}), obx({11: "Q"}), obx({2: "TS", 5: "yesterday"}))
+    raw = message(pid(), obr(), obx({2: "MA"}), obx({11: "Q"}), obx({2: "TS", 5: "yesterday"}))
 
     with pytest.raises(Unusable) as caught:
         mapped(raw)

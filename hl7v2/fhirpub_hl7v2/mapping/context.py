@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import quote
 
 from fhirpub_hl7v2.message import Segment, Value
 from fhirpub_hl7v2.problems import Code, Problem
-from fhirpub_hl7v2.settings import Settings
+from fhirpub_hl7v2.settings import OTHERS, Settings
 
 JsonObject = dict[str, Any]
 
@@ -95,19 +96,28 @@ class Context:
 
     def authority(self, segment: Segment, at: int, authority: Value, default: str) -> str:
         """Return the system of an assigning authority (HD); adds a problem if it is not known."""
-        name, identifier = authority.text(1), authority.text(2)
-        if name in self.settings.authorities:
-            return self.settings.authorities[name]
-        system = uri(identifier) or uri(name) or ("" if name or identifier else default)
+        system = self.known_authority(authority) or ("" if authority else default)
         if not system:
             text = "names no assigning authority that is known"
             way_out = (
-                "set its system in [authorities]"
-                if name or identifier
+                'set its system in [authorities], or "*" for all'
+                if authority
                 else "set [patient] or [report] system"
             )
             self.report(segment, f"{text}: {way_out}", at, Code.NOT_FOUND)
         return system
+
+    def known_authority(self, authority: Value) -> str:
+        """Return the system of an assigning authority (HD); "" if it is not known."""
+        name, identifier, kind = (authority.text(at) for at in (1, 2, 3))
+        if name in self.settings.authorities and name != OTHERS:
+            return self.settings.authorities[name]
+        system = uri(identifier) or uri(name)
+        base = self.settings.authorities.get(OTHERS)
+        if system or not base or not authority:
+            return system
+        own = [kind or "id", identifier] if identifier else [name]
+        return base + "/".join(quote(part, safe="") for part in own)
 
     def time(self, segment: Segment, at: int, text: str) -> str:
         """Return a time stamp as a FHIR dateTime of the same precision, down to minutes.

@@ -107,7 +107,12 @@ def add_remark(document: JsonObject) -> JsonObject:
 
 
 def _lines(results: Sequence[Noted]) -> list[str]:
-    return [line for each in results for line in (_line(each.segment), each.comments) if line]
+    return [
+        line
+        for each in results
+        for line in (_line(each.segment), *map(_line, each.lines), each.comments)
+        if line
+    ]
 
 
 def _line(segment: Segment) -> str:
@@ -115,7 +120,8 @@ def _line(segment: Segment) -> str:
     flags = _shown(segment, 8)
     limits = segment.text(7)
     more = "".join((f" [{flags}]" if flags else "", f" ({limits})" if limits else ""))
-    return f"{text_of(segment.value(3))}: {values}{more}"
+    title = text_of(segment.value(3))
+    return f"{title}: {values}{more}" if title else f"{values}{more}"
 
 
 def _shown(segment: Segment, field: int) -> str:

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from fhirpub_hl7v2.message import Message, Segment
 from fhirpub_hl7v2.problems import Code, Unusable
 
+TEXTS = frozenset({"TX", "FT", "ST"})
+"""Types of OBX-5 whose values may be one line of a longer text."""
+
 
 @dataclass(slots=True)
 class Noted:
-    """A segment with the comments (NTE) that follow it."""
+    """A segment with the comments (NTE) that follow it, and with further lines of its text."""
 
     segment: Segment
     notes: list[Segment] = field(default_factory=list)
+    lines: list[Segment] = field(default_factory=list)
 
     @property
     def comments(self) -> str:
@@ -68,10 +72,24 @@ def _walk(message: Message) -> Iterator[Group]:
                 group = Group(patient, order, noted)
                 order = None  # the identifiers of an ORC are those of one OBR
                 yield group
+            case "OBX" if not segment.text(3) and segment.text(2) in ("", *TEXTS):
+                noted = _continued(group, segment)
             case "OBX" | "SPM":
                 noted = _added(group, segment)
             case "NTE" if noted is not None:
                 noted.notes.append(segment)
+
+
+def _continued(group: Group | None, segment: Segment) -> Noted | None:
+    """Take an OBX without a code as the next line of the text before it, if there is one.
+
+    Other texts are results of their own; what has no value either is left out.
+    """
+    last = group.results[-1] if group is not None and group.results else None
+    if last is not None and last.segment.text(2) in TEXTS and segment.text(2) in TEXTS:
+        last.lines.append(segment)
+        return last
+    return _added(group, segment) if segment.values(5) else None
 
 
 def _added(group: Group | None, segment: Segment) -> Noted:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fhirpub_hl7v2.mapping.context import Context, JsonObject, present
 from fhirpub_hl7v2.mapping.documents import is_document
-from fhirpub_hl7v2.mapping.groups import Group, Noted
+from fhirpub_hl7v2.mapping.groups import TEXTS, Group, Noted
 from fhirpub_hl7v2.mapping.values import interpretation, reference_range, unit_of, value_of
 from fhirpub_hl7v2.message import Segment
 
@@ -28,6 +28,19 @@ _STATUSES = {
     "X": "cancelled",
 }
 """HL7 table 0085."""
+
+_STATUSES_OF_ALL = {
+    "A": "preliminary",
+    "C": "final",
+    "F": "final",
+    "I": "registered",
+    "O": "registered",
+    "P": "preliminary",
+    "R": "preliminary",
+    "S": "registered",
+    "X": "cancelled",
+}
+"""What HL7 table 0123 says about results that have no status of their own."""
 
 _NOT_ASKED = {
     "coding": [
@@ -51,7 +64,7 @@ def observations(
     for each in group.results:
         if is_document(each.segment):
             continue
-        name = _name_of(each.segment)
+        name = _name_of(each.segment, group.request.segment)
         occurrences[name] += 1
         number = f"#{occurrences[name]}" if occurrences[name] > 1 else ""
         made.append(
@@ -66,31 +79,55 @@ def observations(
     return made
 
 
-def _name_of(segment: Segment) -> str:
+def _name_of(segment: Segment, request: Segment) -> str:
     """Return what distinguishes a result from the others of its report: OBX-3 and OBX-4."""
     sub_id = segment.text(4)
-    return segment.text(3) + (f"/{sub_id}" if sub_id else "")
+    return (segment.text(3) or request.text(4)) + (f"/{sub_id}" if sub_id else "")
 
 
 def _observation(context: Context, noted: Noted, request: Segment) -> JsonObject:
     segment = noted.segment
-    code, sent = context.concept(segment.value(3)), segment.text(11).upper()
-    context.require(segment.text(3), segment, "is required: the code of the result", 3)
-    if sent not in _STATUSES:
-        context.report(segment, f"must be one of {', '.join(_STATUSES)}", 11)
+    sent = segment.text(11).upper()
     own = context.time(segment, 14, segment.text(14))
     return present(
-        status=_STATUSES.get(sent, "unknown"),
-        code=code,
+        status=_status(context, segment, request),
+        code=_code(context, segment, request),
         subject=PATIENT,
         effectiveDateTime=own or context.time(request, 7, request.text(7)),
-        **value_of(context, segment),
+        **_value(context, noted),
         dataAbsentReason=_NOT_ASKED if sent == "N" and not segment.values(5) else {},
         interpretation=interpretation(segment),
         note=[{"text": noted.comments}] if noted.comments else [],
         method=context.concept(segment.value(17)),
         referenceRange=reference_range(segment, unit_of(context, segment)),
     )
+
+
+def _status(context: Context, segment: Segment, request: Segment) -> str:
+    """Return the status of OBX-11, else what OBR-25 means for all results."""
+    sent = segment.text(11).upper()
+    if not sent:
+        return _STATUSES_OF_ALL.get(request.text(25).upper(), "unknown")
+    if sent not in _STATUSES:
+        context.report(segment, f"must be one of {', '.join(_STATUSES)}", 11)
+    return _STATUSES.get(sent, "unknown")
+
+
+def _code(context: Context, segment: Segment, request: Segment) -> JsonObject:
+    """Return OBX-3; a text without a code has that of the report."""
+    if not segment.text(3) and segment.text(2) in TEXTS:
+        return context.concept(request.value(4))
+    context.require(segment.text(3), segment, "is required: the code of the result", 3)
+    return context.concept(segment.value(3))
+
+
+def _value(context: Context, noted: Noted) -> JsonObject:
+    """Return OBX-5 as the element ``value[x]``, with the lines that continue it."""
+    value = value_of(context, noted.segment)
+    if not noted.lines:
+        return value
+    lines = (value_of(context, line).get("valueString", "") for line in noted.lines)
+    return present(valueString="\n".join([value.get("valueString", ""), *lines]).strip("\n"))
 
 
 def specimens(context: Context, group: Group, system: str) -> list[JsonObject]:
@@ -124,7 +161,7 @@ def _numbers(context: Context, segment: Segment, system: str) -> list[JsonObject
         if number := value.text(component):
             raw = value.parts(component)
             authority = type(raw)(raw.components[1:], raw.delimiters)
-            found = context.authority(segment, 2, authority, system)
+            found = context.known_authority(authority) or ("" if authority else system)
             return [present(system=found, value=number)]
     return []
 

@@ -11,7 +11,20 @@ from fhirpub_hl7v2.message import Segment, Value
 _GENDERS = {"F": "female", "M": "male", "O": "other", "A": "other", "N": "other"}
 """HL7 table 0001; an unknown gender is left out."""
 
-_USES = {"L": "official", "D": "usual", "M": "maiden", "N": "nickname", "S": "anonymous"}
+_USES = {
+    "BAD": "old",
+    "D": "usual",
+    "L": "official",
+    "M": "maiden",
+    "MSK": "anonymous",
+    "N": "nickname",
+    "NAV": "temp",
+    "R": "official",
+    "S": "anonymous",
+    "TEMP": "temp",
+}
+"""HL7 table 0200."""
+
 _DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _TYPES = "http://terminology.hl7.org/CodeSystem/v2-0203"
 
@@ -62,9 +75,9 @@ def _name(value: Value) -> JsonObject:
 
 
 def organization(context: Context, header: Segment) -> JsonObject:
-    """Return the Organization of the settings, else of the sending facility."""
+    """Return the Organization of the settings, else the sending facility or application."""
     settings, facility = context.settings, header.value(4)
-    name = settings.organization_name or facility.text(1)
+    name = settings.organization_name or facility.text(1) or header.text(3)
     system, number = settings.organization_system, settings.organization_value
     if not settings.organization_name and (sent := uri(facility.text(2))):
         system, number = "urn:ietf:rfc:3986", sent

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, present
 from fhirpub_hl7v2.mapping.documents import add_remark, documents
@@ -25,11 +26,15 @@ _STATUSES = {
     "I": "registered",
     "O": "registered",
     "P": "preliminary",
-    "R": "preliminary",
+    "R": "partial",
     "S": "registered",
     "X": "cancelled",
 }
-"""HL7 table 0123."""
+"""HL7 table 0123, as HL7's guide maps it; there A, which it leaves open, is partial, too."""
+
+_UNCHANGED_RESULTS = frozenset("FUNX")
+_COMPLETE_RESULTS = _UNCHANGED_RESULTS | frozenset("CADW")
+"""Of HL7 table 0085."""
 
 _ONLY_LATER = {"corrected": "final", "cancelled": "unknown"}
 """Statuses that a registration cannot have, and the one that it has instead."""
@@ -70,13 +75,31 @@ class Report:
         report.resource.update(present(result=results))
         return report.body
 
-    def with_others(self, results: list[JsonObject]) -> JsonObject:
-        """Return the body with references to results that the message does not repeat."""
+    def with_others(self, results: list[JsonObject], specimens: list[JsonObject]) -> JsonObject:
+        """Return the body with references to what the message does not repeat."""
         report = Report(copy.deepcopy(self.body))
         resource = report.resource
-        resource["result"] = [*resource.get("result", []), *results]
-        resource["presentedForm"] = [add_remark(each) for each in resource["presentedForm"]]
+        if specimens:
+            resource["specimen"] = [*resource.get("specimen", []), *specimens]
+        if results:
+            resource["result"] = [*resource.get("result", []), *results]
+            resource["presentedForm"] = [add_remark(each) for each in resource["presentedForm"]]
         return report.body
+
+    def is_of_patient(self, identifier: Mapping[str, Any]) -> bool:
+        """Return whether the patient of the message has an identifier."""
+        (patient,) = (e["resource"] for e in self.body["parameter"] if e["name"] == "patient")
+        wanted = (identifier.get("system"), identifier.get("value"))
+        return any((each.get("system"), each["value"]) == wanted for each in patient["identifier"])
+
+    def with_stored_patient(self, reference: str) -> Report:
+        """Return the report with references to a patient that the service holds."""
+        body = copy.deepcopy(self.body)
+        body["parameter"] = [each for each in body["parameter"] if each["name"] != "patient"]
+        for entry in body["parameter"]:
+            if "subject" in entry["resource"]:
+                entry["resource"]["subject"] = {"reference": reference}
+        return Report(body)
 
     @property
     def is_a_later_state(self) -> bool:
@@ -161,13 +184,10 @@ def _report(context: Context, group: Group, by: JsonObject) -> Report:
 
 def _about(context: Context, group: Group, request: Segment) -> JsonObject:
     """Return the elements of the report that OBR states."""
-    sent = request.text(25).upper()
-    if sent not in _STATUSES:
-        context.report(request, f"must be one of {', '.join(_STATUSES)}", 25)
     context.require(request.text(4), request, "is required: the code of the examination", 4)
     issued = context.time(request, 22, request.text(22))
     return present(
-        status=_STATUSES.get(sent, "unknown"),
+        status=_status(context, group),
         category=[codings(_SECTIONS, request.text(24) or context.settings.category)],
         code=context.concept(request.value(4)),
         subject=PATIENT,
@@ -177,6 +197,24 @@ def _about(context: Context, group: Group, request: Segment) -> JsonObject:
         issued=issued if "T" in issued else "",
         conclusion=group.request.comments,
     )
+
+
+def _status(context: Context, group: Group) -> str:
+    """Return the status of OBR-25; without one, what the states of all results prove."""
+    request = group.request.segment
+    sent = request.text(25).upper()
+    if sent:
+        if sent not in _STATUSES:
+            context.report(request, f"must be one of {', '.join(_STATUSES)}", 25)
+        return _STATUSES.get(sent, "unknown")
+    states = {each.segment.text(11).upper() for each in group.results}
+    if not states or "" in states:
+        return "unknown"
+    if states <= _UNCHANGED_RESULTS:
+        return "final"
+    if states <= _COMPLETE_RESULTS:
+        return "corrected"
+    return "partial" if states & _COMPLETE_RESULTS else "preliminary"
 
 
 def _effective(context: Context, request: Segment) -> JsonObject:

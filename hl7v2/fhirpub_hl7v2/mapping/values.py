@@ -74,10 +74,13 @@ def value_of(context: Context, segment: Segment) -> JsonObject:
     kind = segment.text(2)
     if not values:
         return {}
-    if kind not in _KINDS:
-        context.report(segment, f"is not supported; supported are ED, {', '.join(_KINDS)}", 2)
+    read = _KINDS.get(kind) or (_text if kind in _TEXTS else None)
+    if read is None:
+        context.report(
+            segment, f"is not supported; supported are ED, {', '.join(filter(None, _KINDS))}", 2
+        )
         return {}
-    return _KINDS[kind](context, segment, values)
+    return read(context, segment, values)
 
 
 def _numeric(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
@@ -138,6 +141,21 @@ def _clock(context: Context, segment: Segment, values: Sequence[Value]) -> JsonO
     return {"valueTime": f"{found[1]}:{found[2]}:{found[3] or '00'}"}
 
 
+def _period(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    """Return a range of times."""
+    start, end = (context.time(segment, 5, values[0].text(at)) for at in (1, 2))
+    return present(valuePeriod=present(start=start, end=end))
+
+
+def _between(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    """Return a range of numbers; else its text."""
+    unit = unit_of(context, segment)
+    low, high = (quantity(values[0].text(at), unit) for at in (1, 2))
+    if low is None and high is None:
+        return _text(context, segment, values)
+    return {"valueRange": present(low=low, high=high)}
+
+
 _Reader = Callable[[Context, Segment, Sequence[Value]], JsonObject]
 _KINDS: dict[str, _Reader] = {
     "NM": _numeric,
@@ -146,4 +164,9 @@ _KINDS: dict[str, _Reader] = {
     **dict.fromkeys(("CE", "CWE", "CNE", "CF"), _coded),
     **dict.fromkeys(("DT", "TS", "DTM"), _moment),
     "TM": _clock,
+    "DR": _period,
+    "NR": _between,
+    "": _numeric,
 }
+_TEXTS = frozenset("AD CK CP CX DLN EI HD MO NA PL PN PPN RP TN VR XAD XCN XON XPN XTN".split())
+"""Types without an element in an Observation: their components are kept as a text."""
