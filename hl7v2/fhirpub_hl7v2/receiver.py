@@ -62,19 +62,25 @@ class Receiver:
         except Unusable as problem:
             return Acknowledgement("AE", str(problem.problems[0]), problem.problems)
         except Exception as fault:  # noqa: BLE001  # it must not end the connection
-            # A traceback might show values of the message.
-            log.error("mapping failed", kind=type(fault).__name__)  # noqa: TRY400
-            return _OUR_FAULT
+            return _fail(fault)
         try:
             async with asyncio.timeout(self.deadline):
                 deliveries = [await deliver(self.publisher, report) for report in reports]
         except (NoToken, Unreachable, TimeoutError) as problem:
             log.warning("service unreachable", reason=str(problem) or "no response in time")
             return _LATER
+        except Exception as fault:  # noqa: BLE001  # nor must this
+            return _fail(fault)
         return _acknowledged(deliveries)
 
     def _mapped(self, raw: bytes) -> list[Report]:
         return reports_of(parse(raw, self.settings.character_set), self.settings)
+
+
+def _fail(fault: Exception) -> Acknowledgement:
+    """Log a fault of ours; a traceback might show values of the message."""
+    log.error("processing failed", kind=type(fault).__name__)
+    return _OUR_FAULT
 
 
 def _acknowledged(deliveries: list[Delivery]) -> Acknowledgement:

@@ -140,6 +140,15 @@ def test_a_corrected_name_does_not_stop_a_result(lab: Integrator, run: Run) -> N
     assert result_of(again) == "replayed"
 
 
+def test_a_patient_without_an_identifier_is_another_one(lab: Integrator, run: Run) -> None:
+    run(state("P", "13.1"))
+
+    done = run(message(pid({3: ""}), obr(), obx()))
+
+    assert done.returncode == 1
+    assert "element-not-updatable" in done.stderr
+
+
 def test_specimens_that_a_message_does_not_repeat_stay(lab: Integrator, run: Run) -> None:
     blood, plasma = (segment("SPM", {2: f"^{number}&LIS", 4: number}) for number in "12")
     run(message(pid(), obr({25: "P"}), obx(), blood))

@@ -90,7 +90,10 @@ class Report:
         """Return whether the patient of the message has an identifier."""
         (patient,) = (e["resource"] for e in self.body["parameter"] if e["name"] == "patient")
         wanted = (identifier.get("system"), identifier.get("value"))
-        return any((each.get("system"), each["value"]) == wanted for each in patient["identifier"])
+        return any(
+            (each.get("system"), each.get("value")) == wanted
+            for each in patient.get("identifier", [])
+        )
 
     def with_stored_patient(self, reference: str) -> Report:
         """Return the report with references to a patient that the service holds."""
