@@ -44,15 +44,15 @@ def documents(context: Context, group: Group) -> list[JsonObject]:
 
 def _document(context: Context, segment: Segment) -> JsonObject | None:
     value = segment.value(5)
-    media_type = _media_type(value.text(2), value.text(3))
-    if not media_type:
-        context.report(segment, f"ED-3 must be one of {', '.join(_MEDIA_TYPES)}", 5)
-        return None
     encoding, text = value.text(4).upper(), value.text(5)
     try:
         data = _decoded(encoding, text)
     except (ValueError, binascii.Error):
         context.report(segment, "ED-5 must be a document in the encoding of ED-4", 5)
+        return None
+    media_type = _media_type(value.text(2), value.text(3)) or _recognized(data)
+    if not media_type:
+        context.report(segment, f"ED-3 must be one of {', '.join(_MEDIA_TYPES)}", 5)
         return None
     return _attachment(data, media_type, text_of(segment.value(3)))
 
@@ -66,9 +66,14 @@ def _media_type(kind: str, subtype: str) -> str:
     return found or ("text/plain" if kind.upper() == "TEXT" and not subtype else "")
 
 
+def _recognized(data: bytes) -> str:
+    """Return the type of a document that is sent as mere bytes; "" if it is not known."""
+    return "application/pdf" if data.startswith(b"%PDF-") else ""
+
+
 def _decoded(encoding: str, text: str) -> bytes:
     """Return the bytes of a document. Raises ValueError."""
-    if encoding == "BASE64":
+    if encoding in ("BASE64", ""):
         data = base64.b64decode(_BLANK.sub("", text), validate=True)
     elif encoding == "HEX":
         data = bytes.fromhex(text)
