@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -137,6 +137,12 @@ class Schemas:
 
     def _fhirpath(self, place: str) -> str:
         return _NAME.sub(lambda name: self._stems.get(name[0], name[0]), place)
+
+
+@cache
+def own_schemas() -> Schemas:
+    """Return the schemas without further documents, which are compiled once in a process."""
+    return Schemas()
 
 
 def _is_valid(engine: jsonschema_rs.Validator, instance: object) -> bool:

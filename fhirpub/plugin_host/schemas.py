@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from fhirpub.errors import ConfigurationError, PluginError
-from fhirpub.fhir.schema import Schemas, schema_problems
+from fhirpub.fhir.schema import Schemas, own_schemas, schema_problems
 from fhirpub.plugin_api import CompositionEvents, ResourceType
 from fhirpub.suggestion import did_you_mean
 
@@ -30,7 +30,7 @@ def compile_schema(types: Mapping[str, ResourceType], owners: Mapping[str, str])
         for name, schema in resource_type.schemas.items()
     }
     try:
-        schemas = Schemas(brought)
+        schemas = Schemas(brought) if brought else own_schemas()
     except ConfigurationError as problem:
         found = _describe(types, owners, schema_and_element_problems)
         raise PluginError("\n".join(found) or str(problem)) from None
@@ -59,7 +59,9 @@ def schema_and_element_problems(declared: ResourceType) -> list[str]:
         for name, document in declared.schemas.items()
         for problem in schema_problems(name, document)
     ]
-    return found or _against(Schemas(declared.schemas), declared)
+    if found:
+        return found
+    return _against(Schemas(declared.schemas) if declared.schemas else own_schemas(), declared)
 
 
 def _against(schemas: Schemas, declared: ResourceType) -> list[str]:

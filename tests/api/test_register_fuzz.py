@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from fhirpub.config.loader import variable
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.testing.service import Answer, Integrator, RunningService
@@ -38,7 +38,7 @@ _HELD = re.compile(r"(Patient|Organization)/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{2
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)?")
 _TIMES = {"effectiveDateTime", "issued", "creation", "start", "end"}
 _ISSUE_SEVERITIES = {"fatal", "error", "warning", "information"}
-_schemas = Schemas({})
+_schemas = own_schemas()
 _numbers = itertools.count(10**9)  # all of one length, because draws depend on it
 
 

@@ -14,6 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from fhirpub.cli.check import check
+from fhirpub.cli.commands import Reporting
+from fhirpub.cli.tenant import tenant
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -42,6 +47,23 @@ def run(tmp_path: Path, environment: dict[str, str]) -> Run:
         )
 
     return run
+
+
+@pytest.fixture
+def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs a command in this process, in an empty folder.
+
+    A program of its own takes most of a second to start. At least one test of each command has
+    one, by ``run``.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run_here(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        group = Reporting(commands=[check, tenant])
+        result = CliRunner().invoke(group, words, env=variables)
+        return subprocess.CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
+
+    return run_here
 
 
 @dataclass

@@ -72,8 +72,8 @@ def test_trouble_is_found_and_named(
     assert text in errors[0]["text"]
 
 
-def test_production_without_tls_is_a_warning(run: Any) -> None:
-    done = run("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production")
+def test_production_without_tls_is_a_warning(run_here: Any) -> None:
+    done = run_here("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production")
 
     warnings = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
@@ -93,11 +93,11 @@ def test_production_without_tls_is_a_warning(run: Any) -> None:
     ],
 )
 def test_an_address_that_was_left_as_in_the_example_is_a_warning(
-    run: Any, address: str, warnings: int
+    run_here: Any, address: str, warnings: int
 ) -> None:
     settings = {"FHIRPUB_AUTH__ENVIRONMENT": "production", "FHIRPUB_SERVER__BASE_URL": address}
 
-    assert run("check", **settings).stdout.count("is still an example") == warnings
+    assert run_here("check", **settings).stdout.count("is still an example") == warnings
 
 
 def test_a_damaged_file_is_reported_in_words(run: Any, tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_a_damaged_file_is_reported_in_words(run: Any, tmp_path: Path) -> None:
     assert "the file is damaged: restore the backup" in run("check").stdout
 
 
-def test_what_starts_but_is_hardly_meant_is_a_warning(run: Any) -> None:
-    done = run("check", "--json", FHIRPUB_SERVER__HOST="0.0.0.0", FHIRPUB_SERVER_PORT="9000")
+def test_what_starts_but_is_hardly_meant_is_a_warning(run_here: Any) -> None:
+    done = run_here("check", "--json", FHIRPUB_SERVER__HOST="0.0.0.0", FHIRPUB_SERVER_PORT="9000")
 
     warnings = [load["text"] for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
@@ -127,11 +127,13 @@ def test_what_starts_but_is_hardly_meant_is_a_warning(run: Any) -> None:
 
 @pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", True), ("0.0.0.0", False)])
 def test_metrics_on_all_addresses_with_a_service_for_a_proxy_are_a_warning(
-    run: Any, host: str, *, warned: bool
+    run_here: Any, host: str, *, warned: bool
 ) -> None:
     server = {"FHIRPUB_SERVER__HOST": host, "FHIRPUB_SERVER__BASE_URL": "http://lab"}
 
-    done = run("check", **server, FHIRPUB_METRICS__HOST="0.0.0.0", FHIRPUB_METRICS__PORT="9464")
+    done = run_here(
+        "check", **server, FHIRPUB_METRICS__HOST="0.0.0.0", FHIRPUB_METRICS__PORT="9464"
+    )
 
     assert done.returncode == 0
     assert ("warning  configuration  [metrics] host 0.0.0.0:" in done.stdout) == warned
@@ -221,7 +223,7 @@ def test_a_check_leaves_the_values_that_are_searched_to_the_next_start(tmp_path:
     ],
 )
 def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
-    run: Any, environment_name: str, tenants: int, entry: str, words: str
+    run_here: Any, environment_name: str, tenants: int, entry: str, words: str
 ) -> None:
     variables = {"FHIRPUB_AUTH__ENVIRONMENT": environment_name}
     variables["FHIRPUB_SERVER__BASE_URL"] = "https://fhir.lab"
@@ -229,18 +231,18 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
     variables["FHIRPUB_FHIR__HASH_CHECK"] = "strict"
 
     def added(name: str) -> str:
-        done = run("tenant", "add", name, "--json", **variables)
+        done = run_here("tenant", "add", name, "--json", **variables)
         tenant_id: str = json.loads(done.stdout)["id"]
         return tenant_id
 
     first, gone = added("Lab"), added("Gone")
     second = added("Clinic") if tenants == 2 else ""
-    run("tenant", "disable", gone, **variables)
+    run_here("tenant", "disable", gone, **variables)
     none = "00000000-0000-4000-8000-000000000000"
     names = {"first": first, "second": second, "gone": gone, "none": none}
     entry = entry.format_map(names)
 
-    done = run("check", "--json", FHIRPUB_WEBHOOKS__ALLOW_NETWORKS=entry, **variables)
+    done = run_here("check", "--json", FHIRPUB_WEBHOOKS__ALLOW_NETWORKS=entry, **variables)
 
     findings = json.loads(done.stdout)
     warnings = [finding["text"] for finding in findings if finding["level"] == "warning"]
@@ -253,12 +255,12 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
         assert warnings == []
 
 
-def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run: Any, tmp_path: Path) -> None:
+def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run_here: Any, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_bytes(base64.b64encode(bytes(range(32))))
     keys.chmod(0o644)
 
-    done = run("check", "--json", FHIRPUB_WEBHOOKS__KEYS_FILE=str(keys))
+    done = run_here("check", "--json", FHIRPUB_WEBHOOKS__KEYS_FILE=str(keys))
 
     (warning,) = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert warning["text"] == f"{keys} can be read by others: chmod o-rwx"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.element_check import element_problems
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.fhir.xml.writer import write_xml
 from tests.unit.fhir.test_xml import INEXPRESSIBLE, SPECIMEN
 
@@ -47,7 +47,7 @@ NOT_R4: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.fixture(scope="module")
 def schemas() -> Schemas:
-    return Schemas()
+    return own_schemas()
 
 
 @pytest.mark.parametrize("case", NOT_R4)

@@ -12,10 +12,10 @@ import pytest
 
 from fhirpub.errors import MAX_ISSUES, ConfigurationError, Issue
 from fhirpub.fhir.definitions.schema_documents import documents, forms_of_choices
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.problems import ContentProblem
 
-SCHEMAS = Schemas()
+SCHEMAS = own_schemas()
 ORDINARY = Path(__file__).parents[3] / "schemas" / "source" / "fhir_r4_elements.json"
 EXTENSION = {"extension": [{"url": "http://example.org/why", "valueCode": "masked"}]}
 UCUM = "http://unitsofmeasure.org"

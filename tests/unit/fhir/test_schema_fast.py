@@ -41,8 +41,8 @@ INSTANCES = [
 
 EXPLAINING = """
 import resource
-from fhirpub.fhir.schema import Schemas
-schemas = Schemas()
+from fhirpub.fhir.schema import Schemas, own_schemas
+schemas = own_schemas()
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 list(schemas.problems("Patient", {"resourceType": "Patient", "unknown": 1}))

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import own_schemas
 from tests.strategies import RESOURCE_TYPES, resource_of
 
 Holder = dict[str, Any] | list[Any]
 Place = tuple[Any, Any]
 Mutation = Callable[[Any, Any, Any], None]
 
-SCHEMAS = Schemas()
+SCHEMAS = own_schemas()
 MUTANTS = 5
 JUNK: list[Any] = [
     *(None, True, False, 0, 1, -1, 2**31, 10**30, 2.0, 1.5, 1e300),

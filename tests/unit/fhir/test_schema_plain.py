@@ -15,13 +15,13 @@ from fhirpub.errors import Issue
 from fhirpub.fhir.elements import objects_in
 from fhirpub.fhir.identity import identity_problems, repeated_element_ids
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, repeated_ids
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.interactions.checks.unusual_elements import about_unusual_elements
 from fhirpub.plugin_api import Entry
 from tests.strategies import RESOURCE_TYPES, resource_of
 from tests.unit.fhir.test_schema_parity import mutated, relaxed
 
-SCHEMAS = Schemas()
+SCHEMAS = own_schemas()
 EXTENSION = {"url": "https://lab.example/x", "valueString": "x"}
 ADDITIONS: list[tuple[str, Any]] = [
     ("_status", {"extension": [EXTENSION]}),

@@ -19,7 +19,7 @@ from lxml import etree
 from fhirpub.config.loader import variable
 from fhirpub.errors import InvalidContent, NotExpressible
 from fhirpub.fhir.narrative import narrative_problem, parse
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.fhir.xml.tables import tables
@@ -93,7 +93,7 @@ def test_what_is_written_is_valid_by_the_schema_of_hl7(resource: Any, pretty: bo
 
 
 def test_the_reports_of_others_come_back_unchanged_and_are_valid() -> None:
-    schemas = Schemas()
+    schemas = own_schemas()
     with gzip.open(REPORTS) as lines:
         reports = [loads(line)["report"] for line in lines]
     accepted = [item for item in reports if schemas.accepts("DiagnosticReport", item)]
@@ -354,7 +354,7 @@ def test_what_json_could_not_say_is_refused_with_its_place(case: str) -> None:
 def test_a_wrong_value_is_left_to_the_schema() -> None:
     body = xml('<active value="yes"/><multipleBirthInteger value="1.0"/><photo/>')
 
-    problems = Schemas().problems("Patient", read_xml(body))
+    problems = own_schemas().problems("Patient", read_xml(body))
 
     places = {"active", "multipleBirth", "photo[0]"}
     assert {problem.expression for problem in problems} == places

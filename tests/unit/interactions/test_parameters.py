@@ -8,14 +8,14 @@ from typing import Any, Literal
 import pytest
 
 from fhirpub.errors import ConfigurationError, TooLarge
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import MAX_SEARCH_VALUES, SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
 from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue, decode, encode
 from fhirpub.tenant import Tenant
 
-SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
+SCHEMAS, TERMINOLOGY = own_schemas(), Terminology.load()
 TENANT = Tenant.new("Lab", created=1)
 ID = "34926f96-0f76-4bf8-8d32-a6b9ec2f8936"
 HOUR = 3_600_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import PluginError
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.plugin_api import CompositionEvents, Part, ResourceType, patient
 from fhirpub.plugin_host.schemas import _against, compile_schema, schema_and_element_problems
 
@@ -32,7 +32,7 @@ FLAG: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def schemas() -> Schemas:
-    return Schemas()
+    return own_schemas()
 
 
 def with_schema(schema: object) -> ResourceType:

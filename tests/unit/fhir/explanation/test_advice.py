@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.fhir.explanation.advice import explain_base64, suggest_code
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import own_schemas
 
-SCHEMAS = Schemas()
+SCHEMAS = own_schemas()
 REPORT_TYPE = "DiagnosticReport"
 REPORT = {"status": "final", "code": {"text": "x"}}
 STATUSES = ("registered", "partial", "preliminary", "final", "amended", "unknown")

@@ -6,7 +6,7 @@ import pytest
 
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.explanation.unknown_names import MAX_SUGGESTIONS, suggest_name
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.fhir.xml.reader import read_xml
 
@@ -40,7 +40,7 @@ def test_the_first_of_three_names_that_is_near_to_one_gets_the_suggestion() -> N
 
 @pytest.fixture(scope="module")
 def schemas() -> Schemas:
-    return Schemas()
+    return own_schemas()
 
 
 def test_few_problems_of_a_body_get_a_suggestion(schemas: Schemas) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, practitioner
 from fhirpub.storage.criteria import SearchValue, decode
 
-SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
+SCHEMAS, TERMINOLOGY = own_schemas(), Terminology.load()
 MEMBER = replace(practitioner(referred_by="performer"), repeats=True)
 
 

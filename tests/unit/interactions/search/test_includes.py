@@ -6,13 +6,13 @@ from datetime import UTC
 
 import pytest
 
-from fhirpub.fhir.schema import Schemas
+from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.includes import Include, parse_include
 from fhirpub.plugin_api import ResourceType, SearchParameter, patient
 
-SCHEMAS, TERMINOLOGY = Schemas(), Terminology.load()
+SCHEMAS, TERMINOLOGY = own_schemas(), Terminology.load()
 
 
 def indexer(type_name: str, **references: str) -> SearchIndexer:
