@@ -17,6 +17,7 @@ from fhirpub.app.stores import OpenStore
 from fhirpub.config.loader import metrics_contradictions
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
+from fhirpub.fhir.schema import own_schemas
 from fhirpub.http.sockets import bind, reserve
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.descriptors import raise_descriptor_limit
@@ -70,6 +71,7 @@ def _supervise(config: Config, announce: Callable[[str], None]) -> int:
         all_started = True
         announce(config.base_url)
 
+    own_schemas()  # once for all workers, which share its memory, and for those that replace them
     return supervise(config.server.workers, work, announce=announce_all)
 
 

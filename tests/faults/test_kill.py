@@ -26,7 +26,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-_KILLS = 20 if variable("FHIRPUB_TEST_FULL") else 8
+_KILLS, _KILLS_OF_ALL = (20, 8) if variable("FHIRPUB_TEST_FULL") else (5, 3)
 _MAX_REQUESTS = 60
 _seconds = random.Random(20261121)
 
@@ -83,7 +83,7 @@ def test_workers_killed_with_their_supervisor_have_lost_nothing(
 ) -> None:
     lab = two_workers.integrator()
 
-    for kill in range(4):
+    for kill in range(_KILLS_OF_ALL):
         sent = kill_under_load(two_workers, publishers_of(lab, seed=1000 + kill))
         two_workers.start()
         check_all(lab, sent)

@@ -1,4 +1,7 @@
-"""Many clients want the same at the same time, from several processes: one of them gets it."""
+"""Many clients want the same at the same time, from several processes: one of them gets it.
+
+With FHIRPUB_TEST_FULL set, they want 200 reports instead of 60.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from tests.faults.histories import Client, Histories, assert_right, of_lab
 from tests.faults.linearizability import (
@@ -25,7 +29,7 @@ from tests.faults.wire import Connection
 
 pytestmark = pytest.mark.slow
 
-_REPORTS = 200
+_REPORTS = 200 if variable("FHIRPUB_TEST_FULL") else 60
 _CLIENTS = 64
 _UPDATES = 20
 _UPDATERS = 32
