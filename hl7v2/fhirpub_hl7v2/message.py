@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import hl7
@@ -35,6 +35,19 @@ class Value:
         if component > len(self.components) or part > len(self.components[component - 1]):
             return ""
         raw = self.components[component - 1][part - 1]
+        return "" if raw == NULL else self.delimiters.unescape(raw).strip()
+
+    def whole(self, component: int) -> str:
+        """Return a component with all of its parts: a sender of a text may not escape ``&``."""
+        return self._joined(self.components[component - 1 : component])
+
+    def __str__(self) -> str:
+        """Return all components: a sender of a text may not escape ``^`` either."""
+        return self._joined(self.components)
+
+    def _joined(self, components: Sequence[tuple[str, ...]]) -> str:
+        part, component = self.delimiters.part, self.delimiters.component
+        raw = component.join(part.join(each).rstrip(part) for each in components).rstrip(component)
         return "" if raw == NULL else self.delimiters.unescape(raw).strip()
 
     def parts(self, component: int) -> Value:
@@ -120,7 +133,7 @@ def parse(raw: bytes, character_set: str) -> Message:
         text = "must begin with five different delimiters, such as MSH|^~\\&|"
         raise Unusable([Problem(text, "MSH", 1, 2)])
     named = _declared(head, begin) or character_set
-    lines = decode(single, named).rstrip("\r").split("\r")
+    lines = _whole_lines(decode(single, named).rstrip("\r").split("\r"), begin[1])
     field, component, repetition, escape, part = begin.groups()
     delimiters = Delimiters(field, component, repetition, escape, part, named.upper())
     _check_size(lines, delimiters)
@@ -139,14 +152,18 @@ def _check_size(lines: list[str], delimiters: Delimiters) -> None:
         raise Unusable([Problem(f"has more than {MAX_DELIMITERS} fields and components")])
 
 
+def _whole_lines(lines: list[str], field: str) -> list[str]:
+    """Return the segments: a line that begins none is a line of the text before it."""
+    whole: list[str] = []
+    for line in lines:
+        if not whole or (_NAME.match(line) and line[3:4] in ("", field)):
+            whole.append(line)
+        else:
+            whole[-1] += f"\n{line}"
+    return whole
+
+
 def _segments(lines: list[str], delimiters: Delimiters) -> Iterator[Segment]:
-    wrong = [
-        Problem(f"line {at} does not begin with the name of a segment", code=Code.SEQUENCE)
-        for at, line in enumerate(lines, 1)
-        if not (_NAME.match(line) and line[3:4] in ("", delimiters.field))
-    ]
-    if wrong:
-        raise Unusable(wrong[:20])
     numbers: Counter[str] = Counter()
     for line, fields in zip(lines, hl7.parse("\r".join(lines)), strict=True):
         name = line[:3]

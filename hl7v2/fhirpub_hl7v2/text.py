@@ -17,6 +17,10 @@ CHARACTER_SETS = {
     "GB 18030-2000": "gb18030",
     "KS X 1001": "euc_kr",
     "BIG-5": "big5",
+    # Not of the table, but sent.
+    "UTF8": "utf-8",
+    **{f"ISO-8859-{part}": f"iso8859-{part}" for part in (*range(1, 10), 15)},
+    "WINDOWS-1252": "cp1252",
 }
 """HL7 table 0211, to Python's names; "UNICODE" is UTF-8 as sent by systems that mean it."""
 

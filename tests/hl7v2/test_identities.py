@@ -56,6 +56,12 @@ def test_all_other_authorities_can_have_systems_below_one(authority: str, system
     assert patient["identifier"][0]["system"] == system
 
 
+def test_an_authority_may_be_written_as_parts_of_one_component() -> None:
+    (report,) = mapped(message(pid(), obr({3: "NQ-1^Lab&1.2.3&ISO"}), obx()))
+
+    assert report.identifier["system"] == "urn:oid:1.2.3"
+
+
 def test_the_number_of_a_specimen_may_have_no_system() -> None:
     raw = message(pid(), obr(), obx(), segment("SPM", {2: "^S-9&OTHER", 4: "BLD"}))
 

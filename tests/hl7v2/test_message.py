@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,16 @@ from hypothesis import strategies as st
 
 from fhirpub_hl7v2.message import MAX_DELIMITERS, parse, split_messages
 from fhirpub_hl7v2.problems import Unsupported, Unusable
-from tests.hl7v2.messages import mapped, message, obr, obx, pid, resources
+from tests.hl7v2.messages import (
+    mapped,
+    message,
+    obr,
+    observation,
+    obx,
+    pid,
+    resources,
+    segment,
+)
 
 TWO = message() + message(msh={10: "M2"})
 
@@ -105,9 +115,53 @@ def test_a_header_without_five_delimiters_is_a_problem(raw: bytes) -> None:
         parse(raw, "UTF-8")
 
 
-def test_a_line_without_a_segments_name_is_a_problem() -> None:
-    with pytest.raises(Unusable, match="line 3"):
-        mapped(message(pid(), "a line that was broken", obr()))
+def test_a_line_without_a_segments_name_belongs_to_the_text_before_it() -> None:
+    text = obx({2: "TX", 5: "Skin:", 6: "", 7: "", 11: ""})
+    raw = message(pid(), obr(), f"{text.rstrip('|')}\nno lesion", obx())
+
+    first, second = resources(raw, "observation")
+
+    assert first["valueString"] == "Skin:\nno lesion"
+    assert second["valueQuantity"]["value"] == Decimal("13.2")
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({2: "ST", 5: "iron & ferritin^both"}, "valueString"),
+        ({2: "CWE", 5: "1^iron & ferritin^both"}, "valueCodeableConcept"),
+    ],
+)
+def test_delimiters_that_a_text_does_not_escape_cut_nothing_off(
+    fields: dict[int, str], place: str
+) -> None:
+    found = observation({**fields, 6: "", 7: "low^high"}, segment("NTE", {3: "a & b^c"}))
+
+    assert "iron & ferritin" in str(found[place])
+    assert found["note"] == [{"text": "a & b^c"}]
+    assert found["referenceRange"] == [{"text": "low^high"}]
+
+
+@pytest.mark.parametrize(
+    ("sent", "time"),
+    [
+        ("2026-03-02T08:15:00+01:00", "2026-03-02T08:15:00+01:00"),
+        ("2026-03-02 08:15", "2026-03-02T08:15:00+01:00"),
+        ("2026-03-02T08:15:00Z", "2026-03-02T08:15:00+00:00"),
+        ("2026-03-02", "2026-03-02"),
+    ],
+)
+def test_times_may_be_written_as_in_iso_8601(sent: str, time: str) -> None:
+    assert observation({14: sent})["effectiveDateTime"] == time
+
+
+@pytest.mark.parametrize("name", ["ISO-8859-1", "WINDOWS-1252", "8859/1"])
+def test_character_sets_may_have_their_other_names(name: str) -> None:
+    raw = message(pid({5: "M\u00fcller"}), obr(), obx(), msh={18: name})
+
+    (patient,) = resources(raw.decode().encode("latin-1"), "patient")
+
+    assert patient["name"][0]["family"] == "M\u00fcller"
 
 
 def test_a_message_of_too_many_parts_is_a_problem() -> None:

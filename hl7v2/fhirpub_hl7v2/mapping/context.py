@@ -19,6 +19,12 @@ _TIME = re.compile(
     r"(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:\.\d{1,6})?)?)?)?)?)?([+-]\d{4})?",
     re.ASCII,
 )
+_WRITTEN_OTHERWISE = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?",
+    re.ASCII,
+)
+"""ISO 8601, which some senders use."""
+
 _SYSTEMS = {
     "LN": "http://loinc.org",
     "LOINC": "http://loinc.org",
@@ -86,8 +92,8 @@ class Context:
         codings = [
             present(
                 system=self.coding_system(value.text(at + 2)),
-                code=value.text(at),
-                display=value.text(at + 1),
+                code=value.whole(at),
+                display=value.whole(at + 1),
             )
             for at in (1, 4)
             if value.text(at)
@@ -131,7 +137,7 @@ class Context:
             return ""
 
     def _time(self, segment: Segment, at: int, text: str) -> str:
-        found = _TIME.fullmatch(text)
+        found = _TIME.fullmatch(text) or _WRITTEN_OTHERWISE.fullmatch(text)
         if found is None:
             raise ValueError
         *parts, offset = found.groups()
@@ -149,7 +155,7 @@ class Context:
         return there.isoformat()
 
     def _zone(self, offset: str | None) -> Any:
-        if text := offset or self.offset:
+        if text := (offset or self.offset).replace(":", "").replace("Z", "+0000"):
             minutes = int(text[1:3]) * 60 + int(text[3:])
             return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
         return self.settings.zone
@@ -162,7 +168,7 @@ class Context:
 
 def text_of(value: Value) -> str:
     """Return the text of a coded value: the original, a display, or else the code."""
-    return next((value.text(at) for at in (9, 2, 5, 1, 4) if value.text(at)), "")
+    return next((text for at in (9, 2, 5, 1, 4) if (text := value.whole(at))), "")
 
 
 def codings(system: str, code: str, **more: str) -> Mapping[str, Any]:

@@ -123,7 +123,7 @@ def _lines(results: Sequence[Noted]) -> list[str]:
 def _line(segment: Segment) -> str:
     values = " ".join(filter(None, (_shown(segment, 5), _shown(segment, 6))))
     flags = _shown(segment, 8)
-    limits = segment.text(7)
+    limits = str(segment.value(7))
     more = "".join((f" [{flags}]" if flags else "", f" ({limits})" if limits else ""))
     title = text_of(segment.value(3))
     return f"{title}: {values}{more}" if title else f"{values}{more}"
@@ -135,6 +135,6 @@ def _shown(segment: Segment, field: int) -> str:
     if is_coded:
         return "; ".join(text_of(value) for value in segment.values(field))
     return "\n".join(
-        "".join(value.text(at + 1) for at in range(len(value.components)))
+        "".join(value.whole(at + 1) for at in range(len(value.components)))
         for value in segment.values(field)
     )

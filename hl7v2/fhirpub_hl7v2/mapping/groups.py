@@ -24,7 +24,7 @@ class Noted:
     def comments(self) -> str:
         """The text of all comments."""
         values = [value for note in self.notes for value in note.values(3)]
-        return "\n".join(value.text() for value in values)
+        return "\n".join(map(str, values))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,15 @@ from datetime import date
 from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, present, uri
 from fhirpub_hl7v2.message import Segment, Value
 
-_GENDERS = {"F": "female", "M": "male", "O": "other", "A": "other", "N": "other"}
+_GENDERS = {
+    "A": "other",
+    "F": "female",
+    "FEMALE": "female",
+    "M": "male",
+    "MALE": "male",
+    "N": "other",
+    "O": "other",
+}
 """HL7 table 0001; an unknown gender is left out."""
 
 _USES = {
@@ -25,7 +33,7 @@ _USES = {
 }
 """HL7 table 0200."""
 
-_DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2}).*")
+_DATE = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2}).*")
 _TYPES = "http://terminology.hl7.org/CodeSystem/v2-0203"
 
 

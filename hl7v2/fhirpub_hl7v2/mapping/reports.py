@@ -243,7 +243,12 @@ def _identifier(context: Context, group: Group) -> JsonObject:
 
 
 def _authority(value: Value) -> Value:
-    """Return the assigning authority of an entity identifier: its components from the second."""
+    """Return the assigning authority of an entity identifier (EI).
+
+    It is the components from the second, which some senders write as parts of the second.
+    """
+    if len(value.parts(2).components) > 1:
+        return value.parts(2)
     return Value(value.components[1:], value.delimiters)
 
 

@@ -17,8 +17,11 @@ _COMPARED = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 _BETWEEN = re.compile(r"(-?[\d.]+)\s*-\s*(-?[\d.]+)")
 _WRITTEN = {"=": "", "=<": "<=", "=>": ">="}
 _CLOCK = re.compile(r"(\d\d)(\d\d)(?:(\d\d)(?:\.\d+)?)?(?:[+-]\d{4})?", re.ASCII)
-_KNOWN_FLAGS = frozenset("A AA H HH L LL N < > U D B W I R S MS POS NEG IND DET ND".split())
-"""Those of HL7 table 0078 that the code system for interpretations has under the same code."""
+_KNOWN_FLAGS = frozenset(
+    "< > A AA B CAR D DET E EX EXP H HH HU I IE IND L LL LU MS N NCL ND NEG NR NS POS R RR S SDD "
+    "SYN-R SYN-S U UNE VS W WR".split()
+)
+"""Those of HL7 table 0078 that HL7's guide maps to the same code of interpretations."""
 
 
 def number(text: str) -> Decimal | None:
@@ -39,9 +42,9 @@ def unit_of(context: Context, segment: Segment) -> JsonObject:
     value = segment.value(6)
     for at in (1, 4):
         if context.coding_system(value.text(at + 2)) == UCUM and value.text(at):
-            code = value.text(at)
-            return present(unit=value.text(at + 1) or code, system=UCUM, code=code)
-    return present(unit=value.text(1) or value.text(2))
+            code = value.whole(at)
+            return present(unit=value.whole(at + 1) or code, system=UCUM, code=code)
+    return present(unit=value.whole(1) or value.whole(2))
 
 
 def interpretation(segment: Segment) -> list[JsonObject]:
@@ -55,7 +58,7 @@ def interpretation(segment: Segment) -> list[JsonObject]:
 
 def reference_range(segment: Segment, unit: JsonObject) -> list[JsonObject]:
     """Return OBX-7: limits if they can be read, and always the text."""
-    text = segment.text(7)
+    text = str(segment.value(7))
     if not text:
         return []
     low: JsonObject | None = None
@@ -105,18 +108,11 @@ def _structured(context: Context, segment: Segment, values: Sequence[Value]) -> 
         return {"valueRange": {"low": first, "high": second}}
     if not comparator and separator in (":", "/") and first and second:
         return {"valueRatio": {"numerator": first, "denominator": second}}
-    return {"valueString": "".join(value.text(at) for at in range(1, 5))}
+    return {"valueString": "".join(value.whole(at) for at in range(1, 5))}
 
 
 def _text(_context: Context, _segment: Segment, values: Sequence[Value]) -> JsonObject:
-    return {"valueString": "\n".join(_whole(value) for value in values)}
-
-
-def _whole(value: Value) -> str:
-    """Return all components of a text, which a sender has forgotten to escape."""
-    mark = value.delimiters.component
-    texts = [value.text(at + 1) for at in range(len(value.components))]
-    return mark.join(texts).rstrip(mark)
+    return present(valueString="\n".join(map(str, values)))
 
 
 def _coded(context: Context, _segment: Segment, values: Sequence[Value]) -> JsonObject:
