@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -11,11 +12,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self
 
+from fhirpub.app.stores import open_store
+from fhirpub.auth.clients import add_client
+from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.loader import load
+from fhirpub.config.settings import Config
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.records import Client
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Integrator, Service
 
@@ -161,7 +169,7 @@ class ServiceProcess(Service):
         return json.loads(done.stdout)
 
     def integrator(self, name: str = "Lab", *, scopes: Sequence[str] = ()) -> Integrator:
-        """Create a tenant and a client with the command line.
+        """Create a tenant and a client in the store, beside the service, as commands do.
 
         Args:
             name: The name of the tenant.
@@ -170,10 +178,10 @@ class ServiceProcess(Service):
         Returns:
             An integrator that has a token.
         """
-        tenant = Tenant(self.command("tenant", "add", name)["id"], name, b"", 0)
-        options = [word for scope in scopes for word in ("--scope", scope)]
-        client = self.command("client", "add", "--tenant", tenant.id, *options)
-        integrator = Integrator(self, tenant, client["client_id"], client["client_secret"])
+        with ThreadPoolExecutor(1) as thread:  # the caller may be in an event loop
+            added = thread.submit(asyncio.run, _add_client(self.config, name, tuple(scopes)))
+            tenant, client, secret = added.result()
+        integrator = Integrator(self, tenant, client.id, secret)
         integrator.log_in()
         return integrator
 
@@ -198,6 +206,22 @@ class ServiceProcess(Service):
                 raise RuntimeError(f"not ready; it wrote: {self.errors.read_text()}")
             line += piece
         return line.decode().strip()
+
+
+async def _add_client(
+    config: Config, name: str, scopes: tuple[str, ...]
+) -> tuple[Tenant, Client, str]:
+    async with open_store(config) as store:
+        tenant = await add_tenant(store, name, clock=now_ms)
+        client, secret = await add_client(
+            store,
+            tenant=tenant.id,
+            name="test",
+            environment=config.auth.environment,
+            scopes=scopes,
+            clock=now_ms,
+        )
+    return tenant, client, secret
 
 
 def _stdout(process: subprocess.Popen[bytes]) -> IO[bytes]:
