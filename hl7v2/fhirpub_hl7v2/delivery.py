@@ -14,12 +14,15 @@ from tornado.httpclient import HTTPResponse
 from fhirpub.cli.http_client import json_of
 from fhirpub.cli.publish.outcome import Outcome, issues_of, outcome_of
 from fhirpub.cli.publish.publisher import Publisher, Registration
+from fhirpub.cli.publish.summary import code_of
 from fhirpub.fhir.strict_json import dumps
+from fhirpub_hl7v2.kept import Stored, keep_stored
 from fhirpub_hl7v2.mapping.reports import Report
 
 Result = Literal["created", "replayed", "revised", "superseded", "refused"]
 _TYPE = "DiagnosticReport"
 _PATH = f"/fhir/r4/{_TYPE}"
+_INCLUDED = ("result", "specimen", "performer")
 _ATTEMPTS = 3
 _RANKS = {
     "registered": 0,
@@ -44,30 +47,13 @@ class Delivery:
     version: str = ""
     reason: str = ""
     issues: list[dict[str, Any]] = field(default_factory=list)
-    patient_differs: bool = False
-    """Whether the report has the patient as it was registered, and not as the message has it."""
+    kept: tuple[str, ...] = ()
+    """What stays as registered, although the message states it otherwise."""
 
     @property
     def is_stored(self) -> bool:
         """Whether the service holds the state that was sent."""
         return self.result in ("created", "replayed", "revised")
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """The latest version of a report, its results and its specimens."""
-
-    resource: Mapping[str, Any]
-    results: list[Mapping[str, Any]]
-    specimens: list[Mapping[str, Any]]
-
-    @property
-    def id(self) -> str:
-        return str(self.resource["id"])
-
-    @property
-    def version(self) -> str:
-        return str(self.resource["meta"]["versionId"])
 
 
 async def deliver(publisher: Publisher, report: Report) -> Delivery:
@@ -111,16 +97,13 @@ async def _revise(publisher: Publisher, report: Report) -> Delivery:
         if _is_older(report, stored.resource):
             return Delivery(result="superseded", id=stored.id, version=stored.version)
         answer = await _send_revision(publisher, report, stored)
-        patient_differs = _is_patient_refused(answer, report, stored)
-        if patient_differs:
-            kept = report.with_stored_patient(stored.resource["subject"]["reference"])
-            answer = await _send_revision(publisher, kept, stored)
+        refused = _refused_as_fixed(answer)
+        if refused and (changed := keep_stored(report, stored, refused)):
+            answer = await _send_revision(publisher, changed, stored)
         if answer.code == HTTPStatus.OK:
             version = answer.headers.get("ETag", "").strip('W/"')
             result: Result = "replayed" if version == stored.version else "revised"
-            return Delivery(
-                result=result, id=stored.id, version=version, patient_differs=patient_differs
-            )
+            return Delivery(result=result, id=stored.id, version=version, kept=tuple(refused))
         if answer.code != HTTPStatus.PRECONDITION_FAILED:  # another client was faster
             break
     if answer is None:
@@ -129,45 +112,35 @@ async def _revise(publisher: Publisher, report: Report) -> Delivery:
     return Delivery(result="refused", reason=reason, issues=issues_of(json_of(answer)))
 
 
-async def _send_revision(publisher: Publisher, report: Report, stored: _Stored) -> HTTPResponse:
+async def _send_revision(publisher: Publisher, report: Report, stored: Stored) -> HTTPResponse:
     body = dumps(_with_others(report, stored))
     headers = {"If-Match": f'W/"{stored.version}"'}
     path = f"{_PATH}/{stored.id}/$revise"
     return (await publisher.request("POST", path, body, headers)).response
 
 
-def _is_patient_refused(answer: HTTPResponse, report: Report, stored: _Stored) -> bool:
-    """Return whether a revision was refused only for other data of the same patient.
-
-    Names are corrected more often than results: a result must not wait for that.
-    """
+def _refused_as_fixed(answer: HTTPResponse) -> list[str]:
+    """Return what of a revision was refused because it cannot change, if nothing else was."""
     if answer.code != HTTPStatus.UNPROCESSABLE_ENTITY:
-        return False
+        return []
     errors = [each for each in issues_of(json_of(answer)) if each.get("severity") == "error"]
-    subject = stored.resource.get("subject", {})
-    return (
-        bool(errors)
-        and all(each.get("expression") == ["patient"] for each in errors)
-        and "reference" in subject
-        and report.is_of_patient(subject.get("identifier", {}))
-    )
+    if any(code_of(each) != "element-not-updatable" for each in errors):
+        return []
+    places = (expression for each in errors for expression in each.get("expression", []))
+    return [*dict.fromkeys(places)]
 
 
-async def _find(publisher: Publisher, report: Report) -> _Stored | None:
+async def _find(publisher: Publisher, report: Report) -> Stored | None:
     """Return the latest version of the report with the identifier; None if there is none."""
     identifier = report.identifier
     token = f"{_escaped(identifier['system'])}|{_escaped(identifier['value'])}"
-    included = "".join(f"&_include={_TYPE}:{name}" for name in ("result", "specimen"))
+    included = "".join(f"&_include={_TYPE}:{name}" for name in _INCLUDED)
     query = f"identifier={quote(token, safe='')}{included}"
     answer = (await publisher.request("GET", f"{_PATH}?{query}")).response
     entries = json_of(answer).get("entry") or []
     resources = [entry["resource"] for entry in entries if "resource" in entry]
-
-    def of_type(name: str) -> list[Mapping[str, Any]]:
-        return [each for each in resources if each["resourceType"] == name]
-
-    found = of_type(_TYPE)
-    return _Stored(found[0], of_type("Observation"), of_type("Specimen")) if found else None
+    found = next((each for each in resources if each["resourceType"] == _TYPE), None)
+    return Stored(found, resources) if found else None
 
 
 def _escaped(text: str) -> str:
@@ -189,18 +162,27 @@ def _is_older(report: Report, stored: Mapping[str, Any]) -> bool:
     return issued < before
 
 
-def _with_others(report: Report, stored: _Stored) -> dict[str, Any]:
+def _with_others(report: Report, stored: Stored) -> dict[str, Any]:
     """Return the body of a revision, with what is stored and the message does not repeat."""
     results = [
         {"reference": f"Observation/{result['id']}"}
-        for result in _not_repeated(report, "observation", stored.results)
+        for result in _not_repeated(report, "observation", stored.of_type("Observation"))
         if result.get("status") != "entered-in-error"
     ]
     specimens = [
         {"reference": f"Specimen/{specimen['id']}"}
-        for specimen in _not_repeated(report, "specimen", stored.specimens)
+        for specimen in _not_repeated(report, "specimen", stored.of_type("Specimen"))
     ]
-    return report.with_others(results, specimens)
+    return report.with_others(results, specimens, _values(stored))
+
+
+def _values(stored: Stored) -> dict[str, dict[str, Any]]:
+    """Return the values of the stored results, by their numbers."""
+    return {
+        number: {name: item for name, item in result.items() if name.startswith("value")}
+        for result in stored.of_type("Observation")
+        for number in _numbers(result)
+    }
 
 
 def _not_repeated(

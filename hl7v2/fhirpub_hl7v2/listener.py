@@ -153,7 +153,7 @@ def _log(answer: Acknowledgement, sender: Sender, peer: str, size: int) -> None:
     if answer.code == "AA":
         log.info("message published", **facts)
         for warning in answer.warnings:
-            log.warning("patient differs", place=warning.place, reason=warning.text, **facts)
+            log.warning("kept as registered", reason=warning.text, **facts)
     else:
         places = [problem.place for problem in answer.problems if problem.place]
         log.warning(

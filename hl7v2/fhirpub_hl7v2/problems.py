@@ -48,11 +48,10 @@ class Problem:
         return f"{self.place}: {self.text}" if self.place else self.text
 
 
-PATIENT_DIFFERS = Problem(
-    "the report was revised; its patient stays as registered, other data of it was not stored",
-    "PID",
-    code=Code.ACCEPTED,
-)
+def kept_as_registered(names: Sequence[str]) -> Problem:
+    """Return the warning that a report was revised, but for some data of it."""
+    text = f"stored, but for {', '.join(names)}: what differs there stays as it was registered"
+    return Problem(text, code=Code.ACCEPTED)
 
 
 class Unusable(ValueError):

@@ -21,7 +21,7 @@ from fhirpub.fhir.strict_json import pretty
 from fhirpub_hl7v2.delivery import Delivery, deliver
 from fhirpub_hl7v2.mapping.reports import Report, reports_of
 from fhirpub_hl7v2.message import parse, split_messages
-from fhirpub_hl7v2.problems import PATIENT_DIFFERS, Unusable
+from fhirpub_hl7v2.problems import Unusable, kept_as_registered
 from fhirpub_hl7v2.service import named_service, open_publisher, with_service
 from fhirpub_hl7v2.settings import Settings, read_settings
 
@@ -130,11 +130,11 @@ def _print(delivery: Delivery, number: int, report: int, *, as_json: bool) -> No
             "id": delivery.id,
             "version": delivery.version,
             "issues": delivery.issues,
-            "patient_differs": delivery.patient_differs,
+            "kept": delivery.kept,
         }
         print_json({**record, **found})
-    if delivery.patient_differs:
-        click.echo(f"Warning: message {number}: {PATIENT_DIFFERS}", err=True)
+    if delivery.kept:
+        click.echo(f"Warning: message {number}: {kept_as_registered(delivery.kept)}", err=True)
     if delivery.is_stored and as_json:
         return
     place = f"message {number}, report {report}"

@@ -18,11 +18,11 @@ from fhirpub_hl7v2.delivery import Delivery, deliver
 from fhirpub_hl7v2.mapping.reports import Report, reports_of
 from fhirpub_hl7v2.message import parse
 from fhirpub_hl7v2.problems import (
-    PATIENT_DIFFERS,
     Code,
     Problem,
     Unsupported,
     Unusable,
+    kept_as_registered,
 )
 from fhirpub_hl7v2.settings import Settings
 
@@ -92,8 +92,8 @@ def _acknowledged(deliveries: list[Delivery]) -> Acknowledgement:
     ]
     if problems:
         return Acknowledgement("AE", str(problems[0]), problems)
-    differs = any(delivery.patient_differs for delivery in deliveries)
-    return Acknowledgement("AA", warnings=(PATIENT_DIFFERS,) if differs else ())
+    warnings = [kept_as_registered(delivery.kept) for delivery in deliveries if delivery.kept]
+    return Acknowledgement("AA", warnings=warnings)
 
 
 def _problems(delivery: Delivery, number: int) -> list[Problem]:

@@ -6,6 +6,8 @@ import base64
 import json
 from typing import Any
 
+import pytest
+
 from fhirpub.testing.service import Integrator
 from tests.hl7v2.conftest import Run
 from tests.hl7v2.messages import message, obr, obx, pid, segment
@@ -130,8 +132,8 @@ def test_a_corrected_name_does_not_stop_a_result(lab: Integrator, run: Run) -> N
     again = run(renamed, "--json")
 
     assert result_of(done) == "revised"
-    assert json.loads(done.stdout)["patient_differs"]
-    assert "PID[1]: the report was revised; its patient stays as registered" in done.stderr
+    assert json.loads(done.stdout)["kept"] == ["patient"]
+    assert "stored, but for patient: what differs there stays as it was registered" in done.stderr
     assert values(lab) == {"NQ-1001/718-7": "13.2"}
     (patient,) = lab.get("/fhir/r4/DiagnosticReport?_include=DiagnosticReport:patient").json[
         "entry"
@@ -170,10 +172,54 @@ def test_a_specimen_without_a_number_is_the_same_one(lab: Integrator, run: Run) 
     assert len(report(lab)["specimen"]) == 1
 
 
-def test_a_name_alone_is_no_reason_to_accept_another_code(lab: Integrator, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("first", "later", "kept"),
+    [
+        ({7: ""}, {}, "DiagnosticReport.effective"),
+        ({}, {8: "20260302093000"}, "DiagnosticReport.effective"),
+        ({}, {4: "58410-2^CBC panel^LN"}, "DiagnosticReport.code"),
+        ({}, {24: "LAB"}, "DiagnosticReport.category"),
+    ],
+)
+def test_what_means_the_same_does_not_stop_a_result(
+    lab: Integrator, run: Run, first: dict[int, str], later: dict[int, str], kept: str
+) -> None:
+    run(message(pid(), obr({**first, 25: "P"}), obx({5: "13.1", 11: "P"})))
+
+    done = run(message(pid({5: "Other"}), obr(later), obx()), "--json")
+
+    assert result_of(done) == "revised", done.stderr
+    assert sorted(json.loads(done.stdout)["kept"]) == sorted([kept, "patient"])
+    assert values(lab) == {"NQ-1001/718-7": "13.2"}
+
+
+def test_another_name_of_the_laboratory_does_not_stop_a_result(lab: Integrator, run: Run) -> None:
     run(state("P", "13.1"))
 
-    done = run(message(pid({5: "Other"}), obr({4: "1-1^Other^LN"}), obx()))
+    done = run(message(msh={4: "North Quay Laboratories"}), "--json")
+
+    assert result_of(done) == "revised", done.stderr
+    assert json.loads(done.stdout)["kept"] == ["organization"]
+
+
+@pytest.mark.parametrize("fields", [{4: "1-1^Other^LN"}, {7: "20260303081500"}])
+def test_another_examination_is_refused_also_with_another_name(
+    lab: Integrator, run: Run, fields: dict[int, str]
+) -> None:
+    run(state("P", "13.1"))
+
+    done = run(message(pid({5: "Other"}), obr(fields), obx()))
 
     assert done.returncode == 1
     assert report(lab)["meta"]["versionId"] == "1"
+
+
+def test_a_result_that_is_only_made_final_keeps_its_value(lab: Integrator, run: Run) -> None:
+    run(state("P", "13.1"))
+
+    done = run(message(pid(), obr(), obx({5: "", 6: "", 11: "U"})), "--json")
+
+    (entry,) = lab.get("/fhir/r4/Observation").json["entry"]
+    assert result_of(done) == "revised", done.stderr
+    assert entry["resource"]["status"] == "final"
+    assert values(lab) == {"NQ-1001/718-7": "13.1"}

@@ -62,6 +62,10 @@ def test_an_authority_may_be_written_as_parts_of_one_component() -> None:
     assert report.identifier["system"] == "urn:oid:1.2.3"
 
 
+def test_a_name_of_only_a_type_is_none() -> None:
+    assert "name" not in patient_of("^^^^^^U", 5)
+
+
 def test_the_number_of_a_specimen_may_have_no_system() -> None:
     raw = message(pid(), obr(), obx(), segment("SPM", {2: "^S-9&OTHER", 4: "BLD"}))
 

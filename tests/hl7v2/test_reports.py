@@ -90,7 +90,8 @@ def test_a_number_without_a_known_system_is_a_problem(number: str) -> None:
         ("FD", "corrected"),
         ("FP", "partial"),
         ("PR", "preliminary"),
-        ("I", "preliminary"),
+        ("I", "registered"),
+        ("X", "cancelled"),
         ("", "unknown"),
     ],
 )

@@ -35,7 +35,7 @@ def test_a_unit_of_ucum_has_its_code() -> None:
 def test_a_unit_of_another_system_is_a_text() -> None:
     found = value("NM", "1", "gm/dl^gram^ISO+")
 
-    assert found == {"valueQuantity": {"value": 1, "unit": "gm/dl"}}
+    assert found == {"valueQuantity": {"value": 1, "unit": "gram"}}
 
 
 def test_a_unit_may_have_ucum_as_its_second_coding() -> None:
@@ -191,6 +191,14 @@ def test_results_have_identifiers_that_stay_the_same() -> None:
         "NQ-1001/718-7/2",
         "NQ-1001/718-7#2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "unit"),
+    [("10^9/L", "10^9/L"), ("CD:289^mg/dL^99LOC", "mg/dL"), ("g/L", "g/L"), ("^mmol/L", "mmol/L")],
+)
+def test_a_unit_is_what_people_read(sent: str, unit: str) -> None:
+    assert observation({6: sent})["valueQuantity"]["unit"] == unit
 
 
 def test_texts_without_a_code_are_lines_of_the_text_before_them() -> None:

@@ -45,7 +45,7 @@ def patient(context: Context, segment: Segment) -> JsonObject:
         identifier=[
             _identifier(context, segment, value) for value in segment.values(3) if value.text(1)
         ],
-        name=[name for value in segment.values(5) if (name := _name(value))],
+        name=[_name(value) for value in segment.values(5) if value.text(1) or value.text(2)],
         gender=_GENDERS.get(segment.text(8).upper(), ""),
         birthDate=_birth_date(context, segment),
     )

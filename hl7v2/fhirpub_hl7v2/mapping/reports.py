@@ -32,9 +32,14 @@ _STATUSES = {
 }
 """HL7 table 0123, as HL7's guide maps it; there A, which it leaves open, is partial, too."""
 
-_UNCHANGED_RESULTS = frozenset("FUNX")
-_COMPLETE_RESULTS = _UNCHANGED_RESULTS | frozenset("CADW")
-"""Of HL7 table 0085."""
+_COMPLETE_RESULTS = frozenset("FUNXCADW")
+_PROOFS = (
+    (frozenset("X"), "cancelled"),
+    (frozenset("IO"), "registered"),
+    (frozenset("FUNX"), "final"),
+    (_COMPLETE_RESULTS, "corrected"),
+)
+"""What the states of all results prove, if they are no others."""
 
 _ONLY_LATER = {"corrected": "final", "cancelled": "unknown"}
 """Statuses that a registration cannot have, and the one that it has instead."""
@@ -75,10 +80,23 @@ class Report:
         report.resource.update(present(result=results))
         return report.body
 
-    def with_others(self, results: list[JsonObject], specimens: list[JsonObject]) -> JsonObject:
-        """Return the body with references to what the message does not repeat."""
+    def with_others(
+        self,
+        results: list[JsonObject],
+        specimens: list[JsonObject],
+        values: Mapping[str, JsonObject],
+    ) -> JsonObject:
+        """Return the body with references to what the message does not repeat.
+
+        ``values`` are those of stored results by their numbers: a result without a value, such as
+        one that is only made final, keeps what it has (HL7 v2.5.1, 2.5.3: "not present").
+        """
         report = Report(copy.deepcopy(self.body))
         resource = report.resource
+        for entry in report.body["parameter"]:
+            if entry["name"] == "observation" and not _has_value(entry["resource"]):
+                number = entry["resource"]["identifier"][0]["value"]
+                entry["resource"].update(values.get(number, {}))
         if specimens:
             resource["specimen"] = [*resource.get("specimen", []), *specimens]
         if results:
@@ -109,6 +127,10 @@ class Report:
         """Whether a registration alone cannot express it."""
         withdrawn = any(_is_withdrawn(entry["resource"]) for entry in self.body["parameter"])
         return withdrawn or self.resource["status"] in _ONLY_LATER
+
+
+def _has_value(resource: JsonObject) -> bool:
+    return any(name.startswith(("value", "dataAbsentReason")) for name in resource)
 
 
 def _is_withdrawn(resource: JsonObject) -> bool:
@@ -210,13 +232,16 @@ def _status(context: Context, group: Group) -> str:
         if sent not in _STATUSES:
             context.report(request, f"must be one of {', '.join(_STATUSES)}", 25)
         return _STATUSES.get(sent, "unknown")
-    states = {each.segment.text(11).upper() for each in group.results}
+    return _status_of_all({each.segment.text(11).upper() for each in group.results})
+
+
+def _status_of_all(states: set[str]) -> str:
+    """Return the status of a report whose results have these (HL7 table 0085)."""
     if not states or "" in states:
         return "unknown"
-    if states <= _UNCHANGED_RESULTS:
-        return "final"
-    if states <= _COMPLETE_RESULTS:
-        return "corrected"
+    for proof, status in _PROOFS:
+        if states <= proof:
+            return status
     return "partial" if states & _COMPLETE_RESULTS else "preliminary"
 
 

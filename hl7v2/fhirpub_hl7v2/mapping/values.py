@@ -44,7 +44,9 @@ def unit_of(context: Context, segment: Segment) -> JsonObject:
         if context.coding_system(value.text(at + 2)) == UCUM and value.text(at):
             code = value.whole(at)
             return present(unit=value.whole(at + 1) or code, system=UCUM, code=code)
-    return present(unit=value.whole(1) or value.whole(2))
+    if value.text(1) == "10" and not value.text(3):  # such as 10^9/L, not escaped
+        return {"unit": str(value)}
+    return present(unit=value.whole(2) or value.whole(1))
 
 
 def interpretation(segment: Segment) -> list[JsonObject]:
