@@ -227,6 +227,22 @@ def test_a_text_without_a_code_that_continues_none_has_the_code_of_the_report() 
     assert found["identifier"][0]["value"] == "NQ-1001/58410-2"
 
 
+@pytest.mark.parametrize(
+    ("sent", "name", "coding"),
+    [
+        ("^^^99717-6^17-OHP^L", "99717-6", [{"code": "99717-6", "display": "17-OHP"}]),
+        ("^Hemoglobin", "Hemoglobin", None),
+    ],
+)
+def test_a_code_may_be_that_of_the_sender_or_a_text(
+    sent: str, name: str, coding: list[dict[str, str]] | None
+) -> None:
+    found = observation({3: sent})
+
+    assert found["identifier"][0]["value"] == f"NQ-1001/{name}"
+    assert found["code"].get("coding") == coding
+
+
 def test_a_number_without_a_code_is_refused() -> None:
     with pytest.raises(Unusable) as caught:
         mapped(message(pid(), obr(), obx({3: ""})))

@@ -171,6 +171,11 @@ def text_of(value: Value) -> str:
     return next((text for at in (9, 2, 5, 1, 4) if (text := value.whole(at))), "")
 
 
+def key_of(value: Value) -> str:
+    """Return what a coded value is known by: its code, that of the sender, or else its text."""
+    return value.whole(1) or value.whole(4) or text_of(value)
+
+
 def codings(system: str, code: str, **more: str) -> Mapping[str, Any]:
     """Return a CodeableConcept of one code."""
     return {"coding": [present(system=system, code=code, **more)]}

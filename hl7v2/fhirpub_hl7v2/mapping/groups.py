@@ -72,7 +72,7 @@ def _walk(message: Message) -> Iterator[Group]:
                 group = Group(patient, order, noted)
                 order = None  # the identifiers of an ORC are those of one OBR
                 yield group
-            case "OBX" if not segment.text(3) and segment.text(2) in ("", *TEXTS):
+            case "OBX" if not segment.value(3) and segment.text(2) in ("", *TEXTS):
                 noted = _continued(group, segment)
             case "OBX" | "SPM":
                 noted = _added(group, segment)

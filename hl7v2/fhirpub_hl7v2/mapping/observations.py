@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fhirpub_hl7v2.mapping.context import Context, JsonObject, present
+from fhirpub_hl7v2.mapping.context import Context, JsonObject, key_of, present
 from fhirpub_hl7v2.mapping.documents import is_document
 from fhirpub_hl7v2.mapping.groups import TEXTS, Group, Noted
 from fhirpub_hl7v2.mapping.values import interpretation, reference_range, unit_of, value_of
@@ -82,7 +82,7 @@ def observations(
 def _name_of(segment: Segment, request: Segment) -> str:
     """Return what distinguishes a result from the others of its report: OBX-3 and OBX-4."""
     sub_id = segment.text(4)
-    return (segment.text(3) or request.text(4)) + (f"/{sub_id}" if sub_id else "")
+    return key_of(segment.value(3) or request.value(4)) + (f"/{sub_id}" if sub_id else "")
 
 
 def _observation(context: Context, noted: Noted, request: Segment) -> JsonObject:
@@ -115,9 +115,9 @@ def _status(context: Context, segment: Segment, request: Segment) -> str:
 
 def _code(context: Context, segment: Segment, request: Segment) -> JsonObject:
     """Return OBX-3; a text without a code has that of the report."""
-    if not segment.text(3) and segment.text(2) in TEXTS:
+    if not segment.value(3) and segment.text(2) in TEXTS:
         return context.concept(request.value(4))
-    context.require(segment.text(3), segment, "is required: the code of the result", 3)
+    context.require(segment.value(3), segment, "is required: the code of the result", 3)
     return context.concept(segment.value(3))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, present
+from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, key_of, present
 from fhirpub_hl7v2.mapping.documents import add_remark, documents
 from fhirpub_hl7v2.mapping.groups import Group, groups_of
 from fhirpub_hl7v2.mapping.observations import PATIENT, observations, specimens
@@ -209,7 +209,7 @@ def _report(context: Context, group: Group, by: JsonObject) -> Report:
 
 def _about(context: Context, group: Group, request: Segment) -> JsonObject:
     """Return the elements of the report that OBR states."""
-    context.require(request.text(4), request, "is required: the code of the examination", 4)
+    context.require(request.value(4), request, "is required: the code of the examination", 4)
     issued = context.time(request, 22, request.text(22))
     return present(
         status=_status(context, group),
@@ -258,7 +258,9 @@ def _identifier(context: Context, group: Group) -> JsonObject:
     for field in (3, 2):
         for segment in (request, group.order):
             if segment is not None and (value := segment.value(field)):
-                code = f"/{request.text(4)}" if settings.report_identifier != "order" else ""
+                code = (
+                    f"/{key_of(request.value(4))}" if settings.report_identifier != "order" else ""
+                )
                 system = context.authority(
                     segment, field, _authority(value), settings.report_system
                 )
