@@ -9,10 +9,9 @@ from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import LAB, OTHER, a_version
-from tests.storage.mongodb.helpers import COMMANDS, Admin, failing
+from tests.storage.mongodb.helpers import COMMANDS, Admin, failing, start_behind_faults
 
 DENSE = encode([("code", str(number), "") for number in range(1_000)])
-SLOW = {"blockConnection": True, "blockTimeMS": 1_500}
 
 
 async def test_dense_versions_of_one_tenant_are_sent_one_at_a_time(store: Store) -> None:
@@ -23,18 +22,18 @@ async def test_dense_versions_of_one_tenant_are_sent_one_at_a_time(store: Store)
     assert [len(insert["documents"]) for insert in sent] == [1] * 4
 
 
-async def test_a_version_waits_for_no_dense_ones_of_two_tenants(
-    tried: MongoStore, admin: Admin
-) -> None:
-    with failing(admin, "insert", times=2, **SLOW):
+async def test_a_version_waits_for_no_dense_ones_of_two_tenants(url: str, admin: Admin) -> None:
+    store = await start_behind_faults(f"{url}&appName=tried", deadline_seconds=30, production=True)
+    with failing(admin, "insert", times=2, blockConnection=True, blockTimeMS=5_000):
         dense = []
         for tenant in (LAB, LAB, "third", "third"):
-            dense.append(asyncio.create_task(tried.add(tenant, a_version(search=DENSE))))
+            dense.append(asyncio.create_task(store.add(tenant, a_version(search=DENSE))))
             await asyncio.sleep(0.1)
 
-        assert await tried.add(OTHER, a_version())
+        assert await store.add(OTHER, a_version())
         assert not any(task.done() for task in dense)
         assert await asyncio.gather(*dense) == [True] * 4
+    await store.stop()
 
 
 async def test_a_dense_version_that_gets_no_turn_in_time_is_unavailable(
