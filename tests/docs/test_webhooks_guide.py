@@ -284,6 +284,7 @@ def test_a_library_of_others_verifies_what_is_sent(service: RunningService) -> N
     event = Webhook(added.signing_secret).verify(sent.body, dict(sent.headers))
 
     assert event["event_type"] == "diagnostic_report.created"
+    assert sent.headers["webhook-signature"].count("v1,") == 2
 
 
 def test_the_vectors_verify() -> None:

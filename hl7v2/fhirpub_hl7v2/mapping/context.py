@@ -171,6 +171,16 @@ def text_of(value: Value) -> str:
     return next((text for at in (9, 2, 5, 1, 4) if (text := value.whole(at))), "")
 
 
+def authority_of(value: Value) -> Value:
+    """Return the assigning authority of an entity identifier (EI).
+
+    It is the components from the second, which some senders write as parts of the second.
+    """
+    if len(value.parts(2).components) > 1:
+        return value.parts(2)
+    return Value(value.components[1:], value.delimiters)
+
+
 def key_of(value: Value) -> str:
     """Return what a coded value is known by: its code, that of the sender, or else its text."""
     return value.whole(1) or value.whole(4) or text_of(value)

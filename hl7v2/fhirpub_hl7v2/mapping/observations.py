@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fhirpub_hl7v2.mapping.context import Context, JsonObject, key_of, present
+from fhirpub_hl7v2.mapping.context import Context, JsonObject, authority_of, key_of, present
 from fhirpub_hl7v2.mapping.documents import is_document
 from fhirpub_hl7v2.mapping.groups import TEXTS, Group, Noted
 from fhirpub_hl7v2.mapping.values import interpretation, reference_range, unit_of, value_of
@@ -159,8 +159,7 @@ def _numbers(context: Context, segment: Segment, system: str) -> list[JsonObject
     value = segment.value(2)
     for component in (2, 1):
         if number := value.text(component):
-            raw = value.parts(component)
-            authority = type(raw)(raw.components[1:], raw.delimiters)
+            authority = authority_of(value.parts(component))
             found = context.known_authority(authority) or ("" if authority else system)
             return [present(system=found, value=number)]
     return []

@@ -8,12 +8,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, key_of, present
+from fhirpub_hl7v2.mapping.context import (
+    Context,
+    JsonObject,
+    authority_of,
+    codings,
+    key_of,
+    present,
+)
 from fhirpub_hl7v2.mapping.documents import add_remark, documents
 from fhirpub_hl7v2.mapping.groups import Group, groups_of
 from fhirpub_hl7v2.mapping.observations import PATIENT, observations, specimens
 from fhirpub_hl7v2.mapping.people import organization, patient
-from fhirpub_hl7v2.message import Message, Segment, Value
+from fhirpub_hl7v2.message import Message, Segment
 from fhirpub_hl7v2.problems import Code, Problem, Unsupported, Unusable
 from fhirpub_hl7v2.settings import Settings
 
@@ -262,28 +269,18 @@ def _identifier(context: Context, group: Group) -> JsonObject:
                     f"/{key_of(request.value(4))}" if settings.report_identifier != "order" else ""
                 )
                 system = context.authority(
-                    segment, field, _authority(value), settings.report_system
+                    segment, field, authority_of(value), settings.report_system
                 )
                 return present(system=system, value=value.text() + code)
     context.require("", request, "is required: the number of the report (or OBR-2)", 3)
     return {}
 
 
-def _authority(value: Value) -> Value:
-    """Return the assigning authority of an entity identifier (EI).
-
-    It is the components from the second, which some senders write as parts of the second.
-    """
-    if len(value.parts(2).components) > 1:
-        return value.parts(2)
-    return Value(value.components[1:], value.delimiters)
-
-
 def _order(context: Context, group: Group) -> list[JsonObject]:
     """Return the placer's number of the order (OBR-2, ORC-2), if its authority is known."""
     for segment in (group.request.segment, group.order):
         if segment is not None and (value := segment.value(2)):
-            system = Context(context.settings).authority(segment, 2, _authority(value), "")
+            system = Context(context.settings).authority(segment, 2, authority_of(value), "")
             identifier = present(system=system, value=value.text())
             return [{"type": "ServiceRequest", "identifier": identifier}]
     return []
