@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any, TypeVar
 
 import pymongo
+import pymongo.message
 from pymongo import MongoClient
 
 from tests.mongod.executable import executable
@@ -45,6 +46,9 @@ _OPTIONS = f"""
 _GUARD = 'read -r line || { kill -9 "$1"; rm -rf "$2"; }'
 T = TypeVar("T")
 Document = dict[str, Any]
+# A service in the process of the tests numbers its commands in threads, with numbers of `random`.
+# Hypothesis would take them for a strategy that cannot be reproduced, and fail the test.
+pymongo.message.random = random.Random()  # type: ignore[assignment, attr-defined]
 
 
 class Mongod:
