@@ -22,6 +22,13 @@ from fhirpub.storage.contract import Client
 _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
 
 
+def _split(
+    _context: click.Context, _parameter: click.Parameter, given: Sequence[str]
+) -> list[str]:
+    """Return scopes one by one: OAuth separates them by spaces (RFC 6749, 3.3)."""
+    return [scope for several in given for scope in several.split() or [several]]
+
+
 @click.group()
 def client() -> None:
     """Manage client credentials and their scopes."""
@@ -37,13 +44,16 @@ Examples:
 @click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the client.")
 @click.option("--name", default="", metavar="TEXT", help="Name shown in lists.")
 @click.option(
-    "--scope", "scopes", multiple=True, metavar="SCOPE", help="Scope to grant; may be repeated."
+    "--scope",
+    "scopes",
+    multiple=True,
+    callback=_split,
+    metavar="SCOPE",
+    help="Scope to grant, or several separated by spaces; may be repeated.",
 )
 @with_config
 @with_json
-def add(
-    tenant_id: str, name: str, scopes: tuple[str, ...], config: Config, *, as_json: bool
-) -> None:
+def add(tenant_id: str, name: str, scopes: list[str], config: Config, *, as_json: bool) -> None:
     """Add credentials for a tenant; the secret is shown only once."""
     if not name.isprintable():
         raise click.BadParameter("must be one line of printable text", param_hint="--name")
@@ -96,12 +106,14 @@ Example:
     "scopes",
     multiple=True,
     required=True,
+    callback=_split,
     metavar="SCOPE",
-    help="Scope to grant; may be repeated. Scopes that are not named are removed.",
+    help="Scope to grant, or several separated by spaces; may be repeated. Scopes that are not "
+    "named are removed.",
 )
 @with_config
 @with_json
-def scopes(client_id: str, scopes: tuple[str, ...], config: Config, *, as_json: bool) -> None:
+def scopes(client_id: str, scopes: list[str], config: Config, *, as_json: bool) -> None:
     """Replace the scopes of a client; its tokens lose removed scopes within half a minute."""
     changed = asyncio.run(_set_scopes(config, client_id, scopes))
     _warn_of_empty(scopes)
@@ -118,9 +130,7 @@ def disable(client_id: str, config: Config, *, as_json: bool) -> None:
     print_record("Client disabled.", _record(disabled), as_json=as_json)
 
 
-async def _add(
-    config: Config, tenant_id: str, name: str, scopes: tuple[str, ...]
-) -> tuple[Client, str]:
+async def _add(config: Config, tenant_id: str, name: str, scopes: list[str]) -> tuple[Client, str]:
     async with open_store(config) as store:
         return await clients.add_client(
             store,
@@ -146,7 +156,7 @@ async def _rotate(config: Config, client_id: str, grace_seconds: int) -> tuple[C
         )
 
 
-async def _set_scopes(config: Config, client_id: str, scopes: tuple[str, ...]) -> Client:
+async def _set_scopes(config: Config, client_id: str, scopes: list[str]) -> Client:
     async with open_store(config) as store:
         return await clients.set_scopes(store, client_id, scopes)
 

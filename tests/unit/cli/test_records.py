@@ -75,6 +75,14 @@ def test_the_scopes_of_a_client_are_replaced(run_json: Any) -> None:
     assert run_json("client", "list") == [changed]
 
 
+def test_scopes_may_be_separated_by_spaces_as_in_oauth(run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+
+    added = run_json("client", "add", "--tenant", tenant, "--scope", " ".join(SCOPES[1::2]))
+
+    assert added["scopes"] == SCOPES[1::2]
+
+
 def test_a_scope_that_gives_nothing_is_warned_of(run: Any, run_json: Any) -> None:
     tenant = run_json("tenant", "add", "Lab Uno")["id"]
     scopes = ("system/DiagnosticReport.cruds", "webhooks.read", "system/DiagnosticReport.reed")
