@@ -167,7 +167,7 @@ class AcknowledgesTooEarly(StoreWrapper):
         return found
 
     async def _write_later(self, tenant: str, version: Version, blobs: Collection[Blob]) -> bool:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(1.0)
         return await self.inner.add(tenant, version, blobs)
 
 
