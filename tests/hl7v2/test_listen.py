@@ -291,7 +291,7 @@ def test_messages_come_over_tls_from_a_client_with_a_certificate(
 def test_logs_have_no_data_of_the_patient(listening: Listening) -> None:
     listener = listening()
     listener.send(message())
-    listener.send(message(pid({7: "20261399"}), obr({25: "Q"}), obx({2: "TS", 5: "Ashdown"})))
+    listener.send(message(pid({7: "20261399"}), obr({25: "Q"}), obx({14: "Ashdown"})))
     listener.stop()
 
     logged = listener.errors.read_text()

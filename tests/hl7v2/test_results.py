@@ -118,6 +118,33 @@ def test_dates_and_times_keep_their_precision(kind: str, text: str, found: objec
     assert value(kind, text) == found
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("DT", "unknown"),
+        ("DT", "20261399"),
+        ("TS", "2026-03-02 about 8"),
+        ("DTM", "19000229"),
+        ("TM", "noon"),
+        ("TM", "2460"),
+        ("DR", "20260302^later"),
+    ],
+)
+def test_what_is_no_time_remains_a_text(kind: str, text: str) -> None:
+    assert value(kind, text) == {"valueString": text}
+
+
+def test_a_code_of_a_table_is_a_concept_without_a_system() -> None:
+    found = value("IS", "NOT SEEN")
+
+    assert found["valueCodeableConcept"] == {"coding": [{"code": "NOT SEEN"}], "text": "NOT SEEN"}
+
+
+@pytest.mark.parametrize("text", ["see  below", "10^3 cells", "A~B"])
+def test_what_is_no_code_of_a_table_remains_a_text(text: str) -> None:
+    assert value("IS", text) == {"valueString": text.replace("~", "\n")}
+
+
 @pytest.mark.parametrize("text", ["", '""'])
 def test_an_empty_or_null_value_is_left_out(text: str) -> None:
     assert value("NM", text) == {}
@@ -300,18 +327,18 @@ def test_a_result_without_a_status_has_that_of_all_results(report: str, status: 
 
 
 def test_problems_of_all_results_are_found_at_once() -> None:
-    raw = message(pid(), obr(), obx({2: "MA"}), obx({11: "Q"}), obx({2: "TS", 5: "yesterday"}))
+    raw = message(pid(), obr(), obx({2: "MA"}), obx({11: "Q"}), obx({14: "yesterday"}))
 
     with pytest.raises(Unusable) as caught:
         mapped(raw)
 
     places = [problem.place for problem in caught.value.problems]
-    assert places == ["OBX[1]-2", "OBX[2]-11", "OBX[3]-5"]
+    assert places == ["OBX[1]-2", "OBX[2]-11", "OBX[3]-14"]
 
 
 def test_a_problem_has_no_value_of_the_message() -> None:
     with pytest.raises(Unusable) as caught:
-        mapped(message(pid(), obr(), obx({2: "TS", 5: "Ashdown"})))
+        mapped(message(pid(), obr(), obx({14: "Ashdown"})))
 
     assert "Ashdown" not in str(caught.value)
 

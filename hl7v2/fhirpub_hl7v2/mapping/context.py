@@ -137,14 +137,9 @@ class Context:
             return ""
 
     def _time(self, segment: Segment, at: int, text: str) -> str:
-        found = _TIME.fullmatch(text) or _WRITTEN_OTHERWISE.fullmatch(text)
-        if found is None:
-            raise ValueError
-        *parts, offset = found.groups()
-        given = [int(part) for part in parts if part]
-        moment = datetime(*(given + [1, 1][len(given) - 1 :])[:6])  # type: ignore[arg-type]  # noqa: DTZ001
-        if len(given) < 5:  # hours alone are no precision of FHIR
-            return "-".join(part for part in parts[:3] if part)
+        moment, parts, offset = _parsed(text)
+        if len(parts) < 5:  # hours alone are no precision of FHIR
+            return "-".join(parts[:3])
         zone = self._zone(offset)
         if zone is None:
             self.report(segment, "has no offset: set [message] time_zone", at, Code.REQUIRED)
@@ -164,6 +159,27 @@ class Context:
         """Take the offset of MSH-7 as that of times without one (HL7 v2.5.1, 2.15.9.7)."""
         found = _TIME.fullmatch(text)
         self.offset = (found[7] or "") if found else ""
+
+
+def is_time(text: str) -> bool:
+    """Return whether a text can be read as a time stamp, with an offset or without one."""
+    try:
+        _parsed(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def _parsed(text: str) -> tuple[datetime, list[str], str | None]:
+    """Return a moment, what is known of it from the year on, and its offset; raises ValueError."""
+    found = _TIME.fullmatch(text) or _WRITTEN_OTHERWISE.fullmatch(text)
+    if found is None:
+        raise ValueError
+    *groups, offset = found.groups()
+    parts = [part for part in groups if part]
+    given = [int(part) for part in parts]
+    moment = datetime(*(given + [1, 1][len(given) - 1 :])[:6])  # type: ignore[arg-type]  # noqa: DTZ001
+    return moment, parts, offset
 
 
 def text_of(value: Value) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import groupby
 
-from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, present, text_of
+from fhirpub_hl7v2.mapping.context import Context, JsonObject, codings, is_time, present, text_of
 from fhirpub_hl7v2.message import Segment, Value
 
 UCUM = "http://unitsofmeasure.org"
@@ -17,6 +17,7 @@ _COMPARED = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 _BETWEEN = re.compile(r"(-?[\d.]+)\s*-\s*(-?[\d.]+)")
 _WRITTEN = {"=": "", "=<": "<=", "=>": ">="}
 _CLOCK = re.compile(r"(\d\d)(\d\d)(?:(\d\d)(?:\.\d+)?)?(?:[+-]\d{4})?", re.ASCII)
+_CODE = re.compile(r"[^\s^]+(?: [^\s^]+)*")
 _KNOWN_FLAGS = frozenset(
     "< > A AA B CAR D DET E EX EXP H HH HU I IE IND L LL LU MS N NCL ND NEG NR NS POS R RR S SDD "
     "SYN-R SYN-S U UNE VS W WR".split()
@@ -127,21 +128,33 @@ def _coded(context: Context, _segment: Segment, values: Sequence[Value]) -> Json
     return {"valueCodeableConcept": present(**concept)}
 
 
+def _of_table(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    """Return a code of a table of the sender; what cannot be a code remains a text."""
+    if len(values) == 1 and _CODE.fullmatch(str(values[0])):
+        return _coded(context, segment, values)
+    return _text(context, segment, values)
+
+
 def _moment(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
+    """Return a time; what cannot be read as one remains a text."""
+    if not is_time(values[0].text()):
+        return _text(context, segment, values)
     return present(valueDateTime=context.time(segment, 5, values[0].text()))
 
 
 def _clock(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
     found = _CLOCK.fullmatch(values[0].text())
     if found is None or int(found[1]) > 23 or int(found[2]) > 59 or int(found[3] or 0) > 59:
-        context.report(segment, "must be a time of day such as 0815", 5)
-        return {}
+        return _text(context, segment, values)
     return {"valueTime": f"{found[1]}:{found[2]}:{found[3] or '00'}"}
 
 
 def _period(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
-    """Return a range of times."""
-    start, end = (context.time(segment, 5, values[0].text(at)) for at in (1, 2))
+    """Return a range of times; else its text."""
+    limits = [values[0].text(at) for at in (1, 2)]
+    if not all(map(is_time, filter(None, limits))):
+        return _text(context, segment, values)
+    start, end = (context.time(segment, 5, limit) for limit in limits)
     return present(valuePeriod=present(start=start, end=end))
 
 
@@ -158,8 +171,9 @@ _Reader = Callable[[Context, Segment, Sequence[Value]], JsonObject]
 _KINDS: dict[str, _Reader] = {
     "NM": _numeric,
     "SN": _structured,
-    **dict.fromkeys(("ST", "TX", "FT", "IS", "ID", "SI"), _text),
+    **dict.fromkeys(("ST", "TX", "FT", "ID", "SI"), _text),
     **dict.fromkeys(("CE", "CWE", "CNE", "CF"), _coded),
+    "IS": _of_table,
     **dict.fromkeys(("DT", "TS", "DTM"), _moment),
     "TM": _clock,
     "DR": _period,
