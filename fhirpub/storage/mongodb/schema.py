@@ -31,7 +31,7 @@ Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
@@ -48,9 +48,9 @@ SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_r
 VERSION_KEY, UNRELAYED = "version_key", "version_unrelayed"
 BY_SEQUENCE, BY_STATE, ENDED = "delivery_by_sequence", "delivery_by_state", "delivery_ended"
 BY_VALUE, BY_SYSTEM, BY_TIME = "version_by_value", "version_by_system", "version_by_time"
-BY_SEARCH_VALUE = "version_by_search_value"
+BY_SEARCH_VALUE = "version_by_search_value_newest"
 BY_MEMBER, BY_MEMBER_TYPE = "version_by_member", "version_by_member_type"
-BY_MEMBER_VALUE = "version_by_member_value"
+BY_MEMBER_VALUE = "version_by_member_value_newest"
 BY_ID = "_id_"
 
 
@@ -69,7 +69,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
         _index(BY_VALUE, "tenant", "type", "value", "system", "version", "updated", "id"),
         _index(BY_SYSTEM, "tenant", "type", "system", "-updated", "id", "version"),
         _index(BY_TIME, "tenant", "type", "-updated", "id", "version"),
-        _index(BY_SEARCH_VALUE, "search.field", "search.key"),
+        _index(BY_SEARCH_VALUE, "search.field", "search.key", "-updated"),
         _index(
             "version_documents",
             "documents",
@@ -93,6 +93,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
             BY_MEMBER_VALUE,
             "members.search.field",
             "members.search.key",
+            "-updated",
             partialFilterExpression={"members": {"$exists": True}},
         ),
     ],
@@ -107,6 +108,10 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
     ],
     QUOTA_COUNT: [_index("quota_count_owner", "owner")],
 }
+
+
+_FORMER_INDEXES = ("version_by_search_value", "version_by_member_value")
+"""Those of schema version 5 and before that others have replaced, without the time."""
 
 
 async def prepare(database: Database) -> None:
@@ -133,6 +138,7 @@ async def prepare(database: Database) -> None:
     await store.update_one({"_id": KEYS}, {"$setOnInsert": {"keys": []}}, upsert=True)
     for name, wanted in _INDEXES.items():
         await _make_indexes(database[name], wanted)
+    await _drop_former_indexes(database[VERSION])
 
 
 async def _upgrade(database: Database) -> None:
@@ -141,9 +147,10 @@ async def _upgrade(database: Database) -> None:
     Nothing in a database of version 1 was ever published. What was published since stays marked as
     such, even if another process is still at this. Large blobs of version 2 stay in one piece.
     What a database of version 3 stores is counted afterwards (`stored_bytes.py`). Version 4 had no
-    members: a process of that release would not find them.
+    members: a process of that release would not find them. One of version 5 searches by indexes
+    that are dropped afterwards.
     """
-    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4]}}
+    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5]}}
     found = await database[STORE].find_one(old)
     if found is None:
         return
@@ -169,6 +176,16 @@ async def _make_indexes(collection: Records, wanted: Sequence[dict[str, Any]]) -
     _compare(await _indexes_of(collection), wanted)
 
 
+async def _drop_former_indexes(versions: Records) -> None:
+    for name in {*_FORMER_INDEXES} & {*await _indexes_of(versions)}:
+        try:
+            await versions.drop_index(name)
+        except OperationFailure as error:
+            if error.code != _INDEX_NOT_FOUND:  # another process has dropped it
+                raise
+
+
+_INDEX_NOT_FOUND = 27
 _CONFLICTS = (67, 85, 86)
 """CannotCreateIndex, IndexOptionsConflict, IndexKeySpecsConflict."""
 

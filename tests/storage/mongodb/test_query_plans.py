@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +19,7 @@ from fhirpub.storage.criteria import (
     encode,
 )
 from fhirpub.storage.mongodb import schema
-from fhirpub.storage.mongodb.search.pipeline import page_and_total
+from fhirpub.storage.mongodb.search.pipeline import plan_of
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.members import a_result, results
 from fhirpub.testing.samples import new_member_id
@@ -25,6 +27,7 @@ from fhirpub.testing.store_contract import (
     LAB,
     a_version,
     add_all,
+    all_pages,
     found_by,
     has,
     match,
@@ -34,11 +37,12 @@ from fhirpub.testing.store_contract import (
     token,
     wanting,
 )
-from tests.storage.mongodb.helpers import (
-    Database,
-)
+from tests.storage.mongodb.helpers import COMMANDS, Database
 
 ID, MEMBER = new_id(), new_member_id()
+LARGE = b"x" * 50_000
+AHEAD = 190
+"""The server reads 4 MB ahead, 82 as large as this, maybe once more to choose a plan."""
 MIXED = (TokenMatch("s", None), TokenMatch(None, "v"))
 
 
@@ -67,9 +71,7 @@ async def test_searches_go_through_an_index(
     after: tuple[int, str] | None,
 ) -> None:
     await add_all(store, [a_version(system="s", value="v") for _ in range(3)])
-    pipeline, hint = page_and_total(LAB, replace(wanted, after=after))
-
-    stages = stages_of(database, pipeline, hint)
+    stages = stages_of(database, replace(wanted, after=after))
 
     assert stages["IXSCAN"] == {index}
     assert "COLLSCAN" not in stages
@@ -79,17 +81,17 @@ async def test_searches_go_through_an_index(
 @pytest.mark.parametrize(
     ("criteria", "indexes"),
     [
-        ([has("code", token("a"))], {"version_by_search_value"}),
-        ([has("code", token("a"), token("b", "s"))], {"version_by_search_value"}),
-        ([has("date", TimeMatch(from_=1, until=9))], {"version_by_search_value"}),
-        ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], {"version_by_search_value"}),
-        ([has("name", text("ash"))], {"version_by_search_value"}),
-        ([has("name", text("a"), text("b", "x"))], {"version_by_search_value"}),
-        ([has("name", text("\U0010ffff"))], {"version_by_search_value"}),
+        ([has("code", token("a"))], {schema.BY_SEARCH_VALUE}),
+        ([has("code", token("a"), token("b", "s"))], {schema.BY_SEARCH_VALUE}),
+        ([has("date", TimeMatch(from_=1, until=9))], {schema.BY_SEARCH_VALUE}),
+        ([has("date", TimeMatch(after=9), TimeMatch(from_=1))], {schema.BY_SEARCH_VALUE}),
+        ([has("name", text("ash"))], {schema.BY_SEARCH_VALUE}),
+        ([has("name", text("a"), text("b", "x"))], {schema.BY_SEARCH_VALUE}),
+        ([has("name", text("\U0010ffff"))], {schema.BY_SEARCH_VALUE}),
         ([has("name", text("a"), negated=True)], {"version_by_time"}),
         (
             [has("subject", TokenMatch("P", "x"), TokenMatch("P", "", ID))],
-            {"version_by_search_value", "version_key"},
+            {schema.BY_SEARCH_VALUE, "version_key"},
         ),
         ([has("code", token(None, "s"))], {"version_by_time"}),
         ([has("code", token("a"), negated=True)], {"version_by_time"}),
@@ -103,7 +105,7 @@ async def test_criteria_are_answered_from_an_index(
     own = [found_by(("code", "a", "s"), ("subject", "", "P")) for _ in range(40)]
     await add_all(store, [*own, found_by(("subject", "x", "P")), replace(own[0], id=ID)])
 
-    stages = stages_of(database, *page_and_total(LAB, wanting(*criteria)))
+    stages = stages_of(database, wanting(*criteria))
 
     assert stages["IXSCAN"] == indexes
     assert "COLLSCAN" not in stages
@@ -113,7 +115,7 @@ async def test_criteria_are_answered_from_an_index(
 async def test_lists_of_everything_are_not_sorted(
     database: Database, store: Store, wanted: SearchQuery
 ) -> None:
-    stages = stages_of(database, *page_and_total(LAB, wanted))
+    stages = stages_of(database, wanted)
 
     assert "SORT" not in stages
 
@@ -162,7 +164,7 @@ async def test_only_texts_that_begin_so_are_looked_at(database: Database, store:
     await add_all(store, [a_version(members=(member,)) for member in members])
     criterion = has("name", text("b1", "x"))  # 1 and 10 to 19
 
-    alone = explain(database, *page_and_total(LAB, wanting(criterion)))
+    alone = explain_search(database, wanting(criterion))
     of_members = [
         explain(database, one) for one in parts_for_members(results(criteria=(criterion,)))
     ]
@@ -172,32 +174,80 @@ async def test_only_texts_that_begin_so_are_looked_at(database: Database, store:
         assert (cursor["totalKeysExamined"], cursor["totalDocsExamined"]) == (11, 11)
 
 
-async def test_the_newest_members_are_found_without_looking_at_all(
-    database: Database, store: Store
+NEWEST = [
+    [],
+    [has("code", token("a"))],
+    [has("code", token("a", "s"), token("b"))],
+    [has("code", token("a")), has("status", token("final"))],
+    [has("code", token("a")), has("date", TimeMatch(from_=1))],
+]
+
+
+@pytest.mark.parametrize("criteria", NEWEST)
+@pytest.mark.parametrize("after", [None, (1_150, ID)])
+async def test_only_the_newest_of_many_members_are_looked_at(
+    database: Database, store: Store, criteria: list[Criterion], after: tuple[int, str] | None
 ) -> None:
-    await _add_reports(store, 100)
+    await _add_reports(store, 300)
+    wanted = results(criteria=tuple(criteria), count_up_to=0, limit=4, after=after)
 
-    page, _total = parts_for_members(results(limit=3))
-    explained = explain(database, page)
+    with looked_at(database) as numbers:
+        page = await store.search(LAB, wanted)
 
-    assert "SORT" not in stages_of_plan(explained)
-    assert not [stage for stage in explained["stages"] if "$sort" in stage]
-    (since,) = [
-        stage["$lookup"] for stage in page if stage.get("$lookup", {}).get("as") == "entry"
-    ]
-    assert since["let"] == {"oldest": "$oldest"}
-    bounded = _replaced(since["pipeline"], "$$oldest", 1_097)
-    cursor = explain(database, bounded)["stages"][0]["$cursor"]["executionStats"]
-    assert cursor["totalDocsExamined"] == 3
+    assert len(page.versions) == 4
+    assert sum(numbers) <= AHEAD
 
 
-def _replaced(value: Any, old: str, new: int) -> Any:
-    """Return a pipeline in which a variable has a value."""
-    if isinstance(value, dict):
-        return {name: _replaced(item, old, new) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_replaced(item, old, new) for item in value]
-    return new if value == old else value
+@pytest.mark.parametrize("criteria", NEWEST[1:])
+@pytest.mark.parametrize("after", [None, (1_150, ID)])
+async def test_only_the_newest_of_many_candidates_are_looked_at(
+    database: Database, store: Store, criteria: list[Criterion], after: tuple[int, str] | None
+) -> None:
+    code, status = ("code", "a", "s"), ("status", "final", "")
+    for start in range(0, 300, 20):
+        some = range(start, start + 20)
+        await add_all(
+            store,
+            [
+                found_by(code, status, ("date", 10, 20), updated=1_000 + number, body=LARGE)
+                for number in some
+            ],
+        )
+
+    with looked_at(database) as numbers:
+        page = await store.search(
+            LAB, replace(wanting(*criteria), count_up_to=0, limit=3, after=after)
+        )
+
+    assert len(page.versions) == 3
+    assert sum(numbers) <= AHEAD
+
+
+async def test_a_page_that_ends_amid_one_moment_is_in_order(store: Store) -> None:
+    versions = [found_by(("code", "a", "s"), updated=1_000 + n // 7) for n in range(40)]
+    await add_all(store, versions)
+    wanted = replace(wanting(has("code", token("a"))), limit=3)
+
+    pages = await all_pages(store, wanted)
+
+    in_order = sorted(versions, key=lambda one: (-one.updated, one.id))
+    assert [found.id for page in pages for found in page.versions] == [one.id for one in in_order]
+    assert {page.total for page in pages} == {40}
+
+
+async def test_a_page_has_no_gap_if_its_newest_entries_are_updated_while_it_is_read(
+    store: Store, database: Database
+) -> None:
+    versions = [found_by(("code", "a", "s"), updated=1_000 + n // 7) for n in range(40)]
+    await add_all(store, versions)
+    newest, next_ones = {"updated": 1_005}, [one for one in versions if one.updated == 1_004]
+    no_code: dict[str, Any] = {"$set": {"search": []}}
+    COMMANDS.then["aggregate"] = lambda: database[schema.VERSION].update_many(newest, no_code)
+
+    page = await store.search(LAB, replace(wanting(has("code", token("a"))), limit=7))
+
+    assert [one.id for one in page.versions] == sorted(one.id for one in next_ones)
+    assert page.more
 
 
 async def test_whether_a_member_is_the_newest_is_seen_from_an_index(
@@ -214,20 +264,32 @@ async def test_whether_a_member_is_the_newest_is_seen_from_an_index(
 
 async def test_a_query_without_members_asks_for_none(store: Store) -> None:
     for wanted in (results(has_members=False), results(ids=frozenset([ID]))):
-        pipeline, _hint = page_and_total(LAB, wanted)
+        assert "members" not in repr(plan_of(LAB, wanted).pipeline)
 
-        assert "members" not in repr(pipeline)
+
+@contextmanager
+def looked_at(database: Database) -> Iterator[list[int]]:
+    """Collect how many versions the server looks at for each search in the block."""
+    database.command("profile", 2)
+    numbers: list[int] = []
+    yield numbers
+    database.command("profile", 0)
+    searches = database["system.profile"].find({"command.aggregate": schema.VERSION})
+    numbers += [search["docsExamined"] for search in searches]
 
 
 async def _add_reports(store: Store, count: int) -> None:
     """Add reports with two members each."""
-    values = encode([("code", "a", "s"), ("date", 10, 20), ("subject", "", "P")])
+    values = encode(
+        [("code", "a", "s"), ("status", "final", ""), ("date", 10, 20), ("subject", "", "P")]
+    )
     await add_all(
         store,
         [
             a_version(
                 members=tuple(a_result(search=values, updated=1_000 + n) for _ in range(2)),
                 updated=1_000 + n,
+                body=LARGE,
             )
             for n in range(count)
         ],
@@ -236,17 +298,21 @@ async def _add_reports(store: Store, count: int) -> None:
 
 def parts_for_members(wanted: SearchQuery) -> list[list[dict[str, Any]]]:
     """Return the parts of a search for the page and the total that look for members."""
-    pipeline, _hint = page_and_total(LAB, wanted)
+    pipeline = plan_of(LAB, wanted).pipeline
     page, total = [stage["$unionWith"]["pipeline"] for stage in pipeline if "$unionWith" in stage]
     (count,) = [stage["$unionWith"]["pipeline"] for stage in total if "$unionWith" in stage]
     return [page, count]
 
 
-def stages_of(
-    database: Database, pipeline: list[dict[str, Any]], hint: str | None
-) -> dict[str, set[str]]:
+def stages_of(database: Database, wanted: SearchQuery) -> dict[str, set[str]]:
     """Return the stages of the plan that finds the candidates, with the indexes they use."""
-    return stages_of_plan(explain(database, pipeline, hint))
+    return stages_of_plan(explain_search(database, wanted))
+
+
+def explain_search(database: Database, wanted: SearchQuery) -> dict[str, Any]:
+    """Return what the server does for a search."""
+    plan = plan_of(LAB, wanted)
+    return explain(database, plan.pipeline, plan.index)
 
 
 def explain(

@@ -9,6 +9,7 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.contract import Version
+from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import OutboxEntry
@@ -17,9 +18,12 @@ from fhirpub.testing.store_contract import (
     Reopen,
     a_version,
     add_all,
+    has,
     new_id,
     query,
     successor,
+    token,
+    wanting,
 )
 from fhirpub.testing.webhook_contract import EVENTS
 from tests.storage.mongodb.helpers import (
@@ -90,6 +94,51 @@ async def test_published_events_stay_published_however_often_a_database_is_upgra
     again = await reopen()
 
     assert await again.pending_outbox(limit=10) == [(LAB, OutboxEntry.of(old[1]))]
+
+
+OLDER_INDEXES = {
+    "version_by_search_value": {"search.field": 1, "search.key": 1},
+    "version_by_member_value": {"members.search.field": 1, "members.search.key": 1},
+}
+"""Those of schema version 5."""
+
+
+def to_version_5(database: Database) -> None:
+    """Give a database the indexes that the release before had."""
+    versions = database[schema.VERSION]
+    for name in (schema.BY_SEARCH_VALUE, schema.BY_MEMBER_VALUE):
+        versions.drop_index(name)
+    for name, keys in OLDER_INDEXES.items():
+        partial = {"members": {"$exists": True}} if "members.search.key" in keys else None
+        options: dict[str, Any] = {} if partial is None else {"partialFilterExpression": partial}
+        versions.create_index(list(keys.items()), name=name, **options)
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 5}})
+
+
+@pytest.mark.parametrize("killed", ["before", "while the indexes were made", "before the last"])
+async def test_a_database_of_version_5_gets_other_indexes_whenever_a_start_was_killed(
+    store: Store, database: Database, reopen: Reopen, killed: str
+) -> None:
+    version = a_version(search=encode([("code", "a", "s")]))
+    await store.add(LAB, version)
+    versions = database[schema.VERSION]
+    to_version_5(database)
+    if killed != "before":
+        database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 6}})
+        versions.create_index(
+            [("search.field", 1), ("search.key", 1), ("updated", -1)], name=schema.BY_SEARCH_VALUE
+        )
+    if killed == "before the last":
+        await (await reopen()).stop()
+        versions.create_index(
+            [("search.field", 1), ("search.key", 1)], name=next(iter(OLDER_INDEXES))
+        )
+
+    upgraded = await reopen()
+
+    page = await upgraded.search(LAB, wanting(has("code", token("a"))))
+    assert page.versions == (version,)
+    assert not OLDER_INDEXES.keys() & versions.index_information().keys()
 
 
 async def test_stores_that_start_at_once_on_an_older_database_all_start(

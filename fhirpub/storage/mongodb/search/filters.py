@@ -22,6 +22,8 @@ from fhirpub.storage.mongodb.schema import BY_SYSTEM, BY_TIME, BY_VALUE, Filter
 
 COLUMNS = {ID: "id", IDENTIFIER: "value", LAST_UPDATED: "updated"}
 """Fields that every version has, and by which it is sorted."""
+_MAX_MERGED = 100
+"""So many values are read from an index side by side; the server merges 200 at most."""
 _NO_KEY = {"$exists": False}
 """What has no code has no key either, and is in no index."""
 _SOME = {"$ne": None}
@@ -148,6 +150,19 @@ def has_member_range(criterion: Criterion) -> bool:
     """Return whether indexes over members lead to all candidates of a criterion among them."""
     return has_range(criterion) and all(
         not isinstance(item, TokenMatch) or item.value or item.of for item in criterion.any_of
+    )
+
+
+def is_in_order(criterion: Criterion) -> bool:
+    """Return whether an index over the values has all candidates of a criterion newest first."""
+    return (
+        not criterion.negated
+        and criterion.name not in COLUMNS
+        and len(criterion.any_of) <= _MAX_MERGED
+        and all(
+            isinstance(item, TokenMatch) and bool(item.value) and item.of is None
+            for item in criterion.any_of
+        )
     )
 
 

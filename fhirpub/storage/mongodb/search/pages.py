@@ -19,10 +19,11 @@ from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.projections import alone_with
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Records, by_keys
-from fhirpub.storage.mongodb.search.pipeline import page_and_total
+from fhirpub.storage.mongodb.search.pipeline import Plan, plan_of
 
 _MAX_CONCURRENT_PAGES, _PAGES_PER_TENANT = 6, 4
 """So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
+_EVER = 0
 _DECODED_AT_ONCE = 50
 """So many versions hold the event loop for less than a millisecond."""
 
@@ -56,22 +57,39 @@ class Pages:
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page; raises SearchTooCostly and Throttled."""
-        found = await self._find(tenant, query)
-        counted = found.pop()["total"] if found and "total" in found[-1] else 0
+        found, total = await self._find(tenant, query)
         # Versions never change: what the page consists of is settled already.
         async with self._pages.turn(tenant, seconds=self._most_seconds):
             versions = await self._page_of(found[: query.limit], query.needed_values)
-        return Page(versions, capped_total(counted, query), more=len(found) > len(versions))
+        return Page(versions, capped_total(total, query), more=len(found) > len(versions))
 
     async def read_alone(self, tenant: str, place: Document) -> Version:
         """Return an existing version; raises Throttled."""
         async with self._pages.turn(tenant, seconds=self._most_seconds):
             return await self._one(place)
 
-    async def _find(self, tenant: str, query: SearchQuery) -> list[dict[str, Any]]:
-        """Return the keys of a page and its total, as `page_and_total` describes them."""
-        pipeline, index = page_and_total(tenant, query)
-        options: dict[str, Any] = {} if index is None else {"hint": index}
+    async def _find(self, tenant: str, query: SearchQuery) -> tuple[list[dict[str, Any]], int]:
+        """Return the keys of a page and of one entry more, and the total that was counted."""
+        plan = plan_of(tenant, query)
+        found, total = await self._run(plan, query)
+        most = query.limit
+        if plan.is_exact or len(found) <= most or _differ(found[most - 1], found[most]):
+            return found, total
+        # The page ends amid entries of one moment: all that are as new are put in order.
+        oldest = found[most]["updated"]
+        found, total = await self._run(plan_of(tenant, query, since=oldest), query)
+        if len(found) <= most:  # some were updated in between
+            found, total = await self._run(plan_of(tenant, query, since=_EVER), query)
+        return found, total
+
+    async def _run(self, plan: Plan, query: SearchQuery) -> tuple[list[dict[str, Any]], int]:
+        found = await self._look(plan, query)
+        total = found.pop()["total"] if found and "total" in found[-1] else 0
+        return found, total
+
+    async def _look(self, plan: Plan, query: SearchQuery) -> list[dict[str, Any]]:
+        pipeline = plan.pipeline
+        options: dict[str, Any] = {} if plan.index is None else {"hint": plan.index}
         if query.max_seconds is None:
             return await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **options))
         options["maxTimeMS"] = max(1, int(min(query.max_seconds, self._most_seconds) * 1000))
@@ -131,3 +149,8 @@ class Pages:
 
     async def _answer(self, ask: Callable[[], Cursor]) -> list[dict[str, Any]]:
         return await self._primary.answer(lambda: ask().to_list(None))
+
+
+def _differ(one: Document, other: Document) -> bool:
+    """Return whether two entries are of different moments."""
+    return bool(one["updated"] != other["updated"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fhirpub.storage.contract import SearchQuery
@@ -24,6 +25,7 @@ from fhirpub.storage.mongodb.search.filters import (
     condition,
     has_member_range,
     has_range,
+    is_in_order,
     match_identified,
     match_one_of,
     may_be_owned,
@@ -72,30 +74,54 @@ _MEMBER = {
     "carrier": {"id": "$id", "version": "$version"},
 }
 """What is needed of a member, and the key of its carrier: the version that brought it."""
-_SINCE = {"from": VERSION, "let": {"oldest": "$oldest"}, "as": "entry"}
-_AS_NEW_AS_OLDEST = {"$expr": {"$gte": ["$updated", "$$oldest"]}}
+_WHOLE = {"$replaceWith": {"$mergeObjects": ["$$ROOT", {}]}}
+"""Keeps a candidate as it is stored. The server reads ahead 4 MB of what a pipeline needs: that
+would be tens of thousands of keys, but it is a few hundred versions."""
 _SUM: Pipeline = [{"$group": {"_id": None, "total": {"$sum": "$total"}}}]
 
 
-def page_and_total(tenant: str, query: SearchQuery) -> tuple[Pipeline, str | None]:
-    """Return a pipeline and the index that finds its candidates, None if several do together.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a search is answered.
 
-    It gives the id and version of each entry of the page and of one entry more, in their
-    order, and then one document with the total, or none if that is 0 or not asked for. An entry
-    that is a member has its ``carrier`` as well.
+    Attributes:
+        pipeline: What gives the id and version of each entry of the page and of one entry more,
+            in their order, and then one document with the total, or none if that is 0 or not
+            asked for. An entry that is a member has its ``carrier`` as well.
+        index: The index that finds the candidates, None if several do together.
+        is_exact: Whether entries of one moment are in their order. If they are not, entries are
+            read in the order of an index, which has no ids, and some of the moment of the last
+            entry may be missing. Each has its time then, as ``updated``.
     """
+
+    pipeline: Pipeline
+    index: str | None
+    is_exact: bool
+
+
+def plan_of(tenant: str, query: SearchQuery, *, since: int | None = None) -> Plan:
+    """Return the plan of a query; it is exact with ``since``, the time of the oldest entry."""
     index, conditions = _conditions(tenant, query)
-    in_order = index not in (None, BY_SEARCH_VALUE)
-    sources: list[_Source] = [_Alone(tenant, query, conditions, in_order=in_order)]
+    ordering = ordering_of(query)
+    is_quick = ordering.is_usual and since is None
+    sources: list[_Source] = [_Alone(tenant, query, conditions, index=index)]
     if query.has_members and (query.ids is None or any(map(is_member_id, query.ids))):
         sources.append(_Members(tenant, query, conditions))
     total = _merge([source.total() for source in sources], _SUM)
     if not query.limit:
-        return total, index
-    ordering = ordering_of(query)
-    pages = [source.page(ordering, merged=len(sources) > 1) for source in sources]
+        return Plan(total, index, is_exact=True)
+    if since is not None:
+        ordering = replace(ordering, bounds=(*ordering.bounds, {"updated": {"$gte": since}}))
+    quick = [source for source in sources if is_quick and source.is_by_time]
+    pages = [
+        source.newest_first(ordering)
+        if source in quick
+        else source.page(ordering, merged=len(sources) > 1)
+        for source in sources
+    ]
     page = _merge(pages, [{"$sort": ordering.sorting}, {"$limit": query.limit + 1}])
-    return [*page, *([_union_with(total)] if query.count_up_to != 0 else ())], index
+    totals = [_union_with(total)] if query.count_up_to != 0 else ()
+    return Plan([*page, *totals], index, is_exact=not quick)
 
 
 def _merge(pipelines: Sequence[Pipeline], merging: Pipeline) -> Pipeline:
@@ -143,6 +169,8 @@ class _Source(ABC):
     shown: ClassVar[dict[str, Any]]
     in_order = False
     """Whether candidates may be in the usual order; otherwise only what is needed is sorted."""
+    is_by_time = False
+    """Whether an index has them newest first, those of one moment in any order."""
 
     def __init__(self, tenant: str, query: SearchQuery, conditions: Sequence[Filter]) -> None:
         self._tenant = tenant
@@ -160,7 +188,10 @@ class _Source(ABC):
         counting.append({"$count": "total"})
         if not (self._query.criteria or self._query.every_version):
             return [*self._find(first=True), *counting]
-        shown: Pipeline = [{"$project": {"_id": 0, **self.shown}}]
+        shown: Pipeline = [
+            *([] if most is None else [_WHOLE]),
+            {"$project": {"_id": 0, **self.shown}},
+        ]
         return [*self._find(), *shown, *self._latest(), *counting]
 
     def page(self, ordering: Ordering, *, merged: bool) -> Pipeline:
@@ -174,6 +205,19 @@ class _Source(ABC):
             {"$sort": ordering.sorting},
             *self._entries(ordering, merged=merged),
             {"$limit": self._query.limit + 1},
+        ]
+
+    def newest_first(self, ordering: Ordering) -> Pipeline:
+        """Return what finds the same as `page`, read from an index only as far as it is needed."""
+        found, *unwound = self._find(ordering.bounds)
+        return [
+            found,
+            {"$sort": {"updated": -1}},
+            _WHOLE,
+            *unwound,
+            *self._entries(ordering, merged=True),
+            {"$limit": self._query.limit + 1},
+            {"$sort": ordering.sorting},
         ]
 
     def _entries(self, ordering: Ordering, *, merged: bool) -> Pipeline:
@@ -194,10 +238,16 @@ class _Alone(_Source):
     shown = _KEY
 
     def __init__(
-        self, tenant: str, query: SearchQuery, conditions: Sequence[Filter], *, in_order: bool
+        self,
+        tenant: str,
+        query: SearchQuery,
+        conditions: Sequence[Filter],
+        *,
+        index: str | None,
     ) -> None:
         super().__init__(tenant, query, conditions)
-        self.in_order = in_order
+        self.in_order = index not in (None, BY_SEARCH_VALUE)
+        self.is_by_time = index == BY_SEARCH_VALUE and any(map(is_in_order, query.criteria))
 
     def _find(self, bounds: Sequence[Filter] = (), *, first: bool = False) -> Pipeline:
         only = [{"version": 1}] if first else ()
@@ -213,6 +263,11 @@ class _Members(_Source):
 
     later = _LATER_OF_MEMBER
     shown: ClassVar[dict[str, Any]] = {**_KEY, "carrier": 1}
+
+    def __init__(self, tenant: str, query: SearchQuery, conditions: Sequence[Filter]) -> None:
+        super().__init__(tenant, query, conditions)
+        leading = [one for one in query.criteria if has_member_range(one)]
+        self.is_by_time = query.ids is None and (not leading or any(map(is_in_order, leading)))
 
     def _find(self, bounds: Sequence[Filter] = (), *, first: bool = False) -> Pipeline:
         if self._by_id and not first:
@@ -270,26 +325,3 @@ class _Members(_Source):
             first = {"member_types": member_type(tenant, query.type)}
         known = [condition(one, tenant, query.type) for one in (*leading, *times)]
         return [first, *map(of_member, known)]
-
-    def page(self, ordering: Ordering, *, merged: bool) -> Pipeline:
-        """Return what finds the entries of a page, and maybe more."""
-        query = self._query
-        by_time = query.ids is None and not any(map(has_member_range, query.criteria))
-        if not (ordering.is_usual and by_time):
-            return super().page(ordering, merged=merged)
-
-        def newest(*since: Filter) -> Pipeline:
-            carriers, *members = self._find((*ordering.bounds, *since))
-            entries = self._entries(ordering, merged=merged)
-            return [carriers, {"$sort": {"updated": -1}}, *members, *entries]
-
-        # Enough entries in the order of their carriers show how far back the page goes. Those of
-        # its last moment have not been seen in their order: all are taken that are as new.
-        return [
-            *newest(),
-            {"$limit": query.limit + 1},
-            {"$group": {"_id": None, "oldest": {"$min": "$updated"}}},
-            {"$lookup": {**_SINCE, "pipeline": newest(_AS_NEW_AS_OLDEST)}},
-            {"$unwind": "$entry"},
-            {"$replaceWith": "$entry"},
-        ]
