@@ -6,6 +6,7 @@ from bench.abuses import (
     batches,
     compressed_bodies,
     connections,
+    control,
     panels,
     queries,
     valid_bodies,
@@ -17,6 +18,7 @@ from bench.abuses.attack import REGISTERED, Abuse
 MODULES = (
     *(wrong_bodies, valid_bodies, batches, compressed_bodies, queries, panels, connections),
     webhooks,
+    control,
 )
 ABUSES: dict[str, Abuse] = {
     name: abuse

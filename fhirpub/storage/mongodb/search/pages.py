@@ -89,7 +89,10 @@ class Pages:
 
     async def _look(self, plan: Plan, query: SearchQuery) -> list[dict[str, Any]]:
         pipeline = plan.pipeline
-        options: dict[str, Any] = {} if plan.index is None else {"hint": plan.index}
+        # Where the server prefers to sort, it may hold more than it keeps in memory by default.
+        options: dict[str, Any] = {"allowDiskUse": True}
+        if plan.index is not None:
+            options["hint"] = plan.index
         if query.max_seconds is None:
             return await self._answer(lambda: self._of_one_moment.aggregate(pipeline, **options))
         options["maxTimeMS"] = max(1, int(min(query.max_seconds, self._most_seconds) * 1000))
