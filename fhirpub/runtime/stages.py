@@ -86,7 +86,7 @@ class StageScheduler:
     """Goes through the stages of several computations side by side; for one event loop.
 
     Owners, the tenants, share its time equally (ADR 21): next is a stage of the one that has had
-    the least of it, as in `fhirpub.storage.sqlite.fair_commit`. A computation of an owner that
+    the least of it, as in `fhirpub.storage.fair_commit`. A computation of an owner that
     was idle waits for one stage of another owner, however many and however slow those are.
     """
 

@@ -11,8 +11,9 @@ from pymongo import WriteConcern
 
 from fhirpub.app.stores import OpenStore, open_store
 from fhirpub.config.settings import Config
-from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
+from fhirpub.storage.fair_commit import FairCommit
+from fhirpub.storage.mongodb.collections import SEVERAL
 from fhirpub.storage.mongodb.schema import BLOB, PIECE, VERSION
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.mongodb.writes import Additions
@@ -187,7 +188,12 @@ class AcknowledgesBeforeAMajority(StoreWrapper):
             stored=inner._open.stored,
             seconds=_WEAK_SECONDS,
         )
-        inner._open.additions = GroupCommit(additions.commit, deadline_seconds=_WEAK_SECONDS)
+        inner._open.additions = FairCommit(
+            additions.commit,
+            owner_of=lambda addition: addition.tenant,
+            deadline_seconds=_WEAK_SECONDS,
+            bounds=SEVERAL,
+        )
 
 
 class LetsTwoUpdatesWin(StoreWrapper):

@@ -61,6 +61,11 @@ class Addition:
     stored: int
     values: int
 
+    def without_pieces(self) -> Addition:
+        """Return what is left to add once the pieces are written."""
+        written = sum(len(piece["data"]) for piece in self.pieces)
+        return replace(self, pieces=(), size=self.size - written)
+
 
 def encode_addition(
     tenant: str, version: Version, blobs: Collection[Blob], *, now: int

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager
 from functools import partial
 
 from fhirpub.errors import StoreUnavailable, Throttled
 from fhirpub.runtime.fair_turns import FairTurns
-from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
+from fhirpub.storage.fair_commit import FairCommit
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.collections import SEVERAL
 from fhirpub.storage.mongodb.documents import Addition, encode_addition
@@ -26,6 +27,8 @@ _FEW_MEMBERS = 100
 """To encode more takes more than five milliseconds."""
 _MAX_DENSE, _DENSE_PER_TENANT = 2, 1
 """Fewer than there are batches on their way at a time: one is left for all other versions."""
+_MAX_LARGE, _LARGE_PER_TENANT = 4, 2
+"""So many versions have pieces of their documents written at a time."""
 
 
 class Opened:
@@ -40,7 +43,7 @@ class Opened:
         )
         self.stored = StoredBytes(self.collections[schema.STORED_BYTES], seconds=seconds)
         self.primary = Primary(database, certain=concerns.certain, seconds=seconds)
-        additions = Additions(
+        self._writes = Additions(
             versions,
             certain=versions.with_options(read_concern=concerns.certain),
             blobs=blobs,
@@ -48,10 +51,15 @@ class Opened:
             stored=self.stored,
             seconds=seconds,
         )
-        self.additions: GroupCommit[Addition, bool] = GroupCommit(
-            additions.commit, deadline_seconds=seconds, bounds=SEVERAL
+        self.additions: FairCommit[Addition, bool] = FairCommit(
+            self._writes.commit,
+            owner_of=lambda addition: addition.tenant,
+            deadline_seconds=seconds,
+            bounds=SEVERAL,
         )
         self._seconds = seconds
+        self._large = FairTurns(max_turns=_MAX_LARGE, per_owner=_LARGE_PER_TENANT)
+        self._adding_large: set[asyncio.Task[bool]] = set()
         self._dense = FairTurns(max_turns=_MAX_DENSE, per_owner=_DENSE_PER_TENANT)
         self.reads = Reads(
             versions,
@@ -71,7 +79,25 @@ class Opened:
         """
         encode = partial(encode_addition, tenant, version, blobs, now=now)
         is_large = len(version.members) > _FEW_MEMBERS or version.size > SMALL_BYTES
-        return await self._add(await asyncio.to_thread(encode) if is_large else encode())
+        addition = await asyncio.to_thread(encode) if is_large else encode()
+        if not addition.pieces:
+            return await self._add(addition)
+        # A caller that goes away changes nothing, as for those that are in a batch.
+        adding = asyncio.create_task(self._add_large(addition))
+        self._adding_large.add(adding)
+        adding.add_done_callback(self._forget)
+        return await asyncio.shield(adding)
+
+    async def _add_large(self, addition: Addition) -> bool:
+        """Add a version once the pieces of its documents are written."""
+        async with self._turn(self._large, addition.tenant):
+            await self._writes.write_pieces(addition)
+        return await self._add(addition.without_pieces())
+
+    def _forget(self, added: asyncio.Task[bool]) -> None:
+        self._adding_large.discard(added)
+        if not added.cancelled():
+            added.exception()  # its caller may have gone away
 
     async def _add(self, addition: Addition) -> bool:
         """Add a version.
@@ -81,16 +107,24 @@ class Opened:
         """
         if addition.values <= _FEW_VALUES:
             return await self.additions.add(addition, size=addition.size)
+        async with self._turn(self._dense, addition.tenant):
+            return await self.additions.add(addition, size=addition.size)
+
+    @asynccontextmanager
+    async def _turn(self, turns: FairTurns, tenant: str) -> AsyncGenerator[None]:
+        """Hold a turn; raises StoreUnavailable if there is none in time."""
         try:
-            await self._dense.take(addition.tenant, seconds=self._seconds)
+            await turns.take(tenant, seconds=self._seconds)
         except (Throttled, TimeoutError):
             raise StoreUnavailable("too many calls are waiting") from None
         try:
-            return await self.additions.add(addition, size=addition.size)
+            yield
         finally:
-            self._dense.release(addition.tenant)
+            turns.release(tenant)
 
     async def drain(self) -> None:
         """Finish the writes that were handed in."""
+        while self._adding_large:
+            await asyncio.wait(self._adding_large)
         await self.additions.drain()
         await self.stored.drain()

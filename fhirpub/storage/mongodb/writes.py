@@ -24,6 +24,8 @@ from fhirpub.storage.mongodb.stored_bytes import StoredBytes
 
 _TOO_LATE_SECONDS = 0.02
 _PAUSE_SECONDS = 0.05
+_PIECES_AT_ONCE = 4
+"""One megabyte, which the server takes in some ten milliseconds."""
 
 _log = logger()
 
@@ -64,11 +66,8 @@ class Additions:
         ready = batch
         try:
             # In this order: what is named is there before anything names it.
-            for records, documents in (
-                (self._pieces, [piece for one in batch for piece in one.pieces]),
-                (self._blobs, [blob for one in batch for blob in one.blobs]),
-            ):
-                await self._keep(records, documents, time)
+            blobs = [blob for addition in batch for blob in addition.blobs]
+            await self._keep(self._blobs, blobs, time)
         except StoreUnavailable as problem:
             ready, why = [addition for addition in batch if not addition.blobs], problem.reason
         try:
@@ -83,6 +82,17 @@ class Additions:
             else StoreUnavailable(why)
             for addition in batch
         ]
+
+    async def write_pieces(self, addition: Addition) -> None:
+        """Write the pieces of large documents, some at a time; raises StoreUnavailable.
+
+        They are written before the addition is in a batch, which would wait for them, and so that
+        the server takes other writes in between.
+        """
+        time = _Time(self._seconds)
+        for start in range(0, len(addition.pieces), _PIECES_AT_ONCE):
+            some = addition.pieces[start : start + _PIECES_AT_ONCE]
+            await self._keep(self._pieces, some, time)
 
     async def _keep(
         self, records: Records, documents: Sequence[dict[str, Any]], time: _Time

@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.batching import Bounds
+from fhirpub.storage.fair_commit import FairCommit
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import Piece, add_bytes
 from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER, Checkpoints
-from fhirpub.storage.sqlite.fair_commit import FairCommit
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
 from fhirpub.storage.sqlite.rows import Addition, OtherWrite, Row, cost_of, pages_of

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 from fhirpub.storage.batching import Bounds
-from fhirpub.storage.sqlite.fair_commit import FairCommit
+from fhirpub.storage.fair_commit import FairCommit
 
 
 class Commits:
