@@ -15,7 +15,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -27,7 +26,7 @@ from bench.children import ChildFailed
 from bench.neighbour_report import RESULTS, Circumstances, Outcome, Run, document, section, table
 from bench.neighbour_stage import RATE, Plan, measure, sustained_rate
 from bench.report import machine, today
-from tests.mongod.replica_set import ReplicaSet
+from bench.targets import mongodb
 
 
 def measure_all(names: Sequence[str], plan: Plan, *, retries: int) -> Iterator[Outcome]:
@@ -108,8 +107,7 @@ def _run(arguments: argparse.Namespace) -> bool:
 
 def _databases(stack: ExitStack) -> Callable[[], str]:
     """Start a replica set of one member; return a function that names a new database."""
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fhirpub-")))
-    database = stack.enter_context(ReplicaSet(folder))
+    database = stack.enter_context(mongodb())
     numbers = itertools.count()
     return lambda: database.url(f"neighbours-{next(numbers)}")
 

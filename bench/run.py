@@ -11,12 +11,10 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 from bench.load import Result
@@ -30,10 +28,10 @@ from bench.targets import (
     TargetFailed,
     ceiling,
     floor,
+    mongodb,
     service,
 )
 from bench.workloads import WORKS
-from tests.mongod.replica_set import ReplicaSet
 
 SERIALS_OF_A_RUN = 10_000_000
 _WARM_UP_SECONDS = 0.3
@@ -172,21 +170,12 @@ def _bench(arguments: argparse.Namespace) -> Bench:
     )
 
 
-@contextmanager
-def _mongodb() -> Generator[str]:
-    """Start a replica set of one member; yield the URL of a database for each workload."""
-    with (
-        tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name,
-        ReplicaSet(Path(name)) as db,
-    ):
-        yield db.url("bench-{work}")
-
-
 def _run(arguments: argparse.Namespace) -> bool:
     """Measure the chosen workloads, print the results, and return whether none had errors."""
     with ExitStack() as stack:
         if arguments.mongodb:
-            arguments.storage_url = stack.enter_context(_mongodb())
+            # Each workload has a database of its own.
+            arguments.storage_url = stack.enter_context(mongodb()).url("bench-{work}")
         return _measure_all(arguments, _bench(arguments))
 
 

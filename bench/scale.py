@@ -13,10 +13,7 @@ import asyncio
 import itertools
 import json
 import statistics
-import tempfile
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator
 from random import Random
 from time import monotonic
 from typing import Any
@@ -25,9 +22,8 @@ from urllib.parse import quote
 from bench.baseline import LOOPBACK
 from bench.batches import cpu_seconds
 from bench.payloads import REPORTS, SMALL_DOCUMENT, Caller, RegisterRequests
-from bench.targets import DEFAULT_STORAGE_URL, Target, service
+from bench.targets import DEFAULT_STORAGE_URL, Target, mongodb, service
 from bench.wire import Wire
-from tests.mongod.replica_set import ReplicaSet
 
 _PER_BATCH, _CONNECTIONS, _PAGE = 200, 4, 20
 _PATIENTS_SHARE = 10
@@ -140,16 +136,6 @@ async def run(target: Target, options: argparse.Namespace, database: int | None)
                 print(f"{(search + total).lstrip('&')[:57]:58}{found}", flush=True)
 
 
-@contextmanager
-def mongodb() -> Generator[tuple[str, int]]:
-    """Run a replica set of one; yield the URL of a database, and the process."""
-    with (
-        tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name,
-        ReplicaSet(Path(name)) as replica_set,
-    ):
-        yield replica_set.url("scale"), replica_set.members[0].pid
-
-
 def main() -> None:
     """Load, measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -159,8 +145,8 @@ def main() -> None:
     parser.add_argument("--mongodb", action="store_true", help="on the server that the tests use")
     options = parser.parse_args()
     if options.mongodb:
-        with mongodb() as (url, pid), service("scale", storage_url=url) as target:
-            asyncio.run(run(target, options, pid))
+        with mongodb() as server, service("scale", storage_url=server.url("scale")) as target:
+            asyncio.run(run(target, options, server.members[0].pid))
         return
     with service("scale", storage_url=DEFAULT_STORAGE_URL) as target:
         asyncio.run(run(target, options, None))

@@ -24,6 +24,7 @@ from urllib.parse import urlencode
 
 from bench.baseline import LOOPBACK
 from bench.http_client import ask
+from tests.mongod.replica_set import ReplicaSet
 
 DEFAULT_STORAGE_URL = "sqlite:///{directory}/fhirpub.db"
 DEFAULT_COMMAND = (sys.executable, "-m", "fhirpub")
@@ -65,6 +66,16 @@ def ceiling() -> Generator[Target]:
     """Run the bare server that shows how fast the generator itself is."""
     with _answering("bench.upper_bound", "") as target:
         yield target
+
+
+@contextmanager
+def mongodb() -> Generator[ReplicaSet]:
+    """Run a replica set of one member, on the server that the tests use."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fhirpub-bench-") as name,
+        ReplicaSet(Path(name)) as replica_set,
+    ):
+        yield replica_set
 
 
 @contextmanager

@@ -71,6 +71,7 @@ async def test_searches_go_through_an_index(
     after: tuple[int, str] | None,
 ) -> None:
     await add_all(store, [a_version(system="s", value="v") for _ in range(3)])
+
     stages = stages_of(database, replace(wanted, after=after))
 
     assert stages["IXSCAN"] == {index}

@@ -156,13 +156,9 @@ def has_member_range(criterion: Criterion) -> bool:
 def is_in_order(criterion: Criterion) -> bool:
     """Return whether an index over the values has all candidates of a criterion newest first."""
     return (
-        not criterion.negated
-        and criterion.name not in COLUMNS
+        has_range(criterion)
         and len(criterion.any_of) <= _MAX_MERGED
-        and all(
-            isinstance(item, TokenMatch) and bool(item.value) and item.of is None
-            for item in criterion.any_of
-        )
+        and all(isinstance(item, TokenMatch) and item.of is None for item in criterion.any_of)
     )
 
 
