@@ -224,6 +224,12 @@ async def test_only_the_newest_of_many_candidates_are_looked_at(
     assert sum(numbers) <= AHEAD
 
 
+def test_what_no_index_has_newest_first_is_sorted_by_what_is_needed() -> None:
+    criteria = has("date", TimeMatch(from_=1)), has("code", token("a"), negated=True)
+
+    assert plan_of(LAB, wanting(*criteria)).is_exact
+
+
 async def test_a_page_that_ends_amid_one_moment_is_in_order(store: Store) -> None:
     versions = [found_by(("code", "a", "s"), updated=1_000 + n // 7) for n in range(40)]
     await add_all(store, versions)
