@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from fhirpub.storage.contract import Version
 from fhirpub.testing.service import Integrator, RunningService
+
+
+def stored_version(service: RunningService, lab: Integrator, path: str) -> Version:
+    """Return the newest version of a report as the store has it."""
+    version = service.call(service.services.store.latest(lab.tenant.id, path.rpartition("/")[2]))
+    assert version is not None
+    return version
 
 
 def store_again(

@@ -28,7 +28,7 @@ from fhirpub.interactions.patients.conflicts import with_conflicts
 from fhirpub.interactions.repetition.digest import digest_of, is_same
 from fhirpub.interactions.submission.held import Held, held_part_of
 from fhirpub.interactions.submission.record import Submission, parse
-from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
+from fhirpub.interactions.versions import attach, events_of, to_blobs, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import Stages, collect
@@ -339,4 +339,9 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     )
     size = version.size - len(version.response) - len(version.events)
     rules.resource_within_limits(size, context)
-    return Candidate(version, blobs_of(submission.documents))
+    return _with_documents(version, submission)
+
+
+def _with_documents(version: Version, submission: Submission) -> Candidate:
+    attached, blobs = attach(to_blobs(submission.documents))
+    return Candidate(replace(version, attached=attached) if attached else version, blobs)

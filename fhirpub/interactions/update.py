@@ -20,7 +20,13 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.patients.parts import current_parts
 from fhirpub.interactions.submission.record import parse
-from fhirpub.interactions.versions import blobs_of, events_of, with_server_meta
+from fhirpub.interactions.versions import (
+    attach,
+    events_of,
+    still_attached,
+    to_blobs,
+    with_server_meta,
+)
 from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
@@ -108,7 +114,10 @@ def _prepare(
     if is_contradicted(before, after, fields.names, resource_type.attachments):
         after = {name: value for name, value in after.items() if name != "text"}
     version = _next_version(latest, before, after, resource_type, context, tenant)
-    return Update(version, blobs_of(documents), tuple(remarks))
+    known = {blob.sha256 for blob in version.attached}
+    new = [blob for blob in to_blobs(documents) if blob.sha256 not in known]
+    attached, blobs = attach([*version.attached, *new])
+    return Update(replace(version, attached=attached), blobs, tuple(remarks))
 
 
 async def update(
@@ -257,6 +266,7 @@ def _next_version(
     parts = loads_stored(latest.parts) if latest.parts else {}
     change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)
     body = dumps(stored)
+    documents = documents_in(body)
     rules.resource_within_limits(len(body), context)
     refuse_excess(stored, written=body)  # many fields that are right may be too much together
     return Version(
@@ -269,7 +279,8 @@ def _next_version(
         created=latest.created,
         updated=now,
         body=body,
-        documents=documents_in(body),
+        documents=documents,
+        attached=still_attached(latest, documents),
         events=events_of(change, resource_type),
         search=context.searched[resource_type.name].next_values(stored, latest.search, tenant),
     )

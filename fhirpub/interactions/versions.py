@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +13,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_api import Change, ResourceType
-from fhirpub.storage.contract import Blob, BlobInfo, Version
+from fhirpub.storage.contract import SMALL_BYTES, Blob, BlobInfo, Version
 from fhirpub.tenant import is_resource_id
 
 _DEFINITIONS = "http://hl7.org/fhir/StructureDefinition/"
@@ -23,6 +23,8 @@ _SUBSETTED = {
 }
 MAX_COUNTED = 1_000
 """So many matches are counted for the total of a list, unless the client wants all (D-266)."""
+
+_MAX_ATTACHED = 16
 
 _DOCUMENT_ID = re.compile(r"([0-9a-f-]{36})\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,8})")
 _OURS = ("versionId", "lastUpdated")
@@ -57,7 +59,7 @@ def meta_of_subset(resource: Mapping[str, Any]) -> JsonObject:
     return {**kept, "tag": [*tags, _SUBSETTED]}
 
 
-def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
+def to_blobs(documents: Iterable[Document]) -> tuple[Blob, ...]:
     """Return the documents as they are kept, each once, as it first came (ADR 3)."""
     unique: dict[str, Document] = {}
     for document in documents:
@@ -65,6 +67,25 @@ def blobs_of(documents: Iterable[Document]) -> tuple[Blob, ...]:
     return tuple(
         Blob(document.sha256, document.content_type, document.data) for document in unique.values()
     )
+
+
+def attach(blobs: Iterable[Blob]) -> tuple[tuple[Blob, ...], tuple[Blob, ...]]:
+    """Return the documents that a version holds since they are small, and all others (ADR 30)."""
+    attached: list[Blob] = []
+    others: list[Blob] = []
+    room = SMALL_BYTES
+    for blob in blobs:
+        if len(blob.data) <= room and len(attached) < _MAX_ATTACHED:
+            attached.append(blob)
+            room -= len(blob.data)
+        else:
+            others.append(blob)
+    return tuple(attached), tuple(others)
+
+
+def still_attached(latest: Version, documents: Collection[str]) -> tuple[Blob, ...]:
+    """Return what the next version holds of the documents that the latest one holds."""
+    return tuple(blob for blob in latest.attached if blob.sha256 in documents)
 
 
 def events_of(change: Change, resource_type: ResourceType) -> bytes:
@@ -110,12 +131,13 @@ async def documents_of(
     version: Version, *, tenant_id: str, context: Context
 ) -> Mapping[str, BlobInfo]:
     """Return a version's documents by their SHA-256, to be put back into its JSON (ADR 3)."""
-    if not version.documents:
-        return {}
-    blobs = await context.resources.blobs(tenant_id, version.documents)
-    if len(blobs) < len(version.documents):
+    found = {blob.sha256: blob.info for blob in version.attached}
+    others = [name for name in version.documents if name not in found]
+    if others:
+        found |= await context.resources.blobs(tenant_id, others)
+    if len(found) < len(version.documents):
         raise StoreUnavailable("a document is missing")
-    return blobs
+    return found
 
 
 def without_documents(version: Shown, *, context: Context) -> JsonObject:

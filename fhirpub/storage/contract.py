@@ -78,7 +78,8 @@ class Resources(ABC):
             tenant: The tenant of all versions of the resource, from whose salt its id is derived.
             version: The version to insert. The keys of its members follow from its own: where that
                 is free, they are free.
-            blobs: The documents that it refers to and that may not be stored yet. They are durable
+            blobs: The documents that it refers to and that may not be stored yet, without those
+                that are attached to it. They are durable
                 before the version can be read. Storing the same bytes again changes nothing,
                 except that they count as fresh for `sweep_blobs`: the content type stays the
                 one that came first. The blobs of a refused version may or may not be stored.
@@ -134,15 +135,16 @@ class Resources(ABC):
             limit: The maximum number of versions.
 
         Returns:
-            The versions; fewer than ``limit`` also if they reach about ``MAX_PAGE_BYTES``. Empty
-            if this tenant has no such resource.
+            The versions without ``attached``; fewer than ``limit`` also if they reach about
+            ``MAX_PAGE_BYTES``. Empty if this tenant has no such resource.
         """
 
     @abstractmethod
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page of the resources that match, each in its newest version.
 
-        With ``every_version`` it is a page of the matching versions instead.
+        With ``every_version`` it is a page of the matching versions instead. They come without
+        ``attached``.
 
         Args:
             tenant: The tenant whose resources are searched.
@@ -173,7 +175,8 @@ class Resources(ABC):
             names: The SHA-256 names of the documents, in lower-case hex.
 
         Returns:
-            The documents that are stored, by name. Unknown names are omitted.
+            The documents that are stored, by name, also those that are attached to a version.
+            Unknown names are omitted.
         """
 
     @abstractmethod

@@ -27,6 +27,9 @@ class Version:
         body: The resource as JSON. It is complete except for the data of its documents, which are
             replaced by placeholders that refer to blobs (ADR 3; ``fhir/document.py``).
         documents: The blobs that it refers to, by SHA-256 in lower-case hex.
+        attached: Those of its documents that are small, with their bytes, each of them named in
+            ``documents``: they need no record of their own (ADR 30). Pages of searches and
+            histories come without them.
         response: The first response to the registration, replayed byte for byte (ADR 1); empty in
             later versions.
         parts: The resources that were registered with it, such as the patient and the
@@ -53,6 +56,7 @@ class Version:
     updated: int
     body: bytes
     documents: tuple[str, ...] = ()
+    attached: tuple[Blob, ...] = ()
     response: bytes = b""
     parts: bytes = b""
     events: bytes = b"[]"
@@ -69,6 +73,7 @@ class Version:
     def size(self) -> int:
         """The total size in bytes of its fields that can be large."""
         own = len(self.body) + len(self.parts) + len(self.response) + len(self.events)
+        own += sum(len(blob.data) for blob in self.attached)
         return own + sum(member.size for member in self.members)
 
     def without_internal_fields(self) -> Version:
@@ -103,6 +108,11 @@ class Blob:
     content_type: str
     data: bytes
 
+    @property
+    def info(self) -> BlobInfo:
+        """What `Resources.blobs` returns of it while it is small."""
+        return BlobInfo(self.sha256, self.content_type, len(self.data), self.data)
+
 
 @dataclass(frozen=True, slots=True)
 class BlobInfo:
@@ -110,7 +120,7 @@ class BlobInfo:
 
     Attributes:
         sha256: The SHA-256 of its bytes in lower-case hex.
-        content_type: The media type with which it was first added.
+        content_type: The media type with which it was first added, if it is kept only once.
         size: The size in bytes.
         data: All of its bytes, or None if there are more than ``SMALL_BYTES``; they are then read
             in pieces.

@@ -31,6 +31,7 @@ import pytest
 
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.admin import AdminContract
+from fhirpub.testing.contracts.store.attached import AttachedContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
 from fhirpub.testing.contracts.store.commits import CommitContract
 from fhirpub.testing.contracts.store.credentials import CredentialContract
@@ -119,6 +120,7 @@ __all__ = [
 class StoreContract(
     CommitContract,
     VersionContract,
+    AttachedContract,
     MemberContract,
     OtherLoopContract,
     SearchContract,

@@ -9,7 +9,7 @@ from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.patch_formats import FORMS
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
-from tests.stored import store_again
+from tests.stored import store_again, stored_version
 
 
 @pytest.fixture
@@ -72,6 +72,29 @@ def test_an_update_keeps_the_documents_it_does_not_name(lab: Integrator, path: s
     update(lab, path, status="amended")
 
     assert base64.b64decode(lab.get(path).json["presentedForm"][0]["data"]) == PDF
+
+
+@pytest.mark.parametrize(
+    ("fields", "held"),
+    [
+        ({"status": "amended"}, [PDF]),
+        ({"presentedForm": [document(PDF + b"new")]}, [PDF + b"new"]),
+        ({"presentedForm": [document(), document(b"x" * 65_500)]}, [PDF]),
+    ],
+    ids=["kept", "replaced", "too large beside another"],
+)
+def test_each_version_holds_its_small_documents(
+    service: RunningService,
+    lab: Integrator,
+    path: str,
+    fields: dict[str, Any],
+    held: list[bytes],
+) -> None:
+    assert [blob.data for blob in stored_version(service, lab, path).attached] == [PDF]
+
+    update(lab, path, **fields)
+
+    assert [blob.data for blob in stored_version(service, lab, path).attached] == held
 
 
 @pytest.mark.parametrize("tag", ['W/"1"', '"1"', "*", 'W/"7", W/"1"'])

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from fhirpub.storage.sqlite.document_schema import TRIGGERS
 from fhirpub.storage.sqlite.quota_schema import TABLES
+from fhirpub.storage.sqlite.rows import attached_in
 
 _KILLED_AMID_THE_UPGRADE = """
 import os, signal, sqlite3, sys
@@ -32,6 +34,48 @@ def _changed_to(path: Path, version: int) -> Iterator[sqlite3.Connection]:
         old.commit()
 
 
+TRIGGER_OF_7 = """
+    CREATE TRIGGER version_names_documents AFTER INSERT ON version WHEN NEW.documents <> ''
+    BEGIN
+        INSERT OR IGNORE INTO document (tenant, sha256, id, version)
+            SELECT NEW.tenant, value, NEW.id, NEW.version
+            FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]');
+        UPDATE blob SET named = 1 WHERE tenant = NEW.tenant AND named = 0 AND sha256 IN (
+            SELECT value FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]')
+        );
+    END
+"""
+
+
+def detach_documents(connection: sqlite3.Connection) -> None:
+    """Give each document that a version holds a row of its own, as all had before."""
+    rows = connection.execute("SELECT tenant, updated, attached FROM version").fetchall()
+    for tenant, updated, value in rows:
+        for blob in attached_in(value):
+            known = (tenant, blob.sha256, blob.content_type, len(blob.data), updated)
+            connection.execute(
+                "INSERT OR IGNORE INTO blob (tenant, sha256, content_type, title, size, added, "
+                "named) VALUES (?, ?, ?, '', ?, ?, 1)",
+                known,
+            )
+            connection.execute(
+                "INSERT OR IGNORE INTO blob_bytes SELECT number, ? FROM blob "
+                "WHERE tenant = ? AND sha256 = ?",
+                (blob.data, tenant, blob.sha256),
+            )
+
+
+def to_version_7(path: Path) -> None:
+    """Convert a file to the format of the commit before attached documents."""
+    with _changed_to(path, 7) as old:
+        detach_documents(old)
+        for statement in TRIGGERS:
+            _create, _trigger, name, *_rest = statement.split()
+            old.execute(f"DROP TRIGGER {name}")
+        old.execute("ALTER TABLE version DROP COLUMN attached")
+        old.execute(TRIGGER_OF_7)
+
+
 TABLES_OF_6 = (
     "CREATE TABLE member (number INTEGER PRIMARY KEY, owner INTEGER NOT NULL) STRICT",
     "CREATE INDEX member_by_owner ON member (owner)",
@@ -44,6 +88,7 @@ INDEXES_OF_6 = (
 
 def to_version_6(path: Path) -> None:
     """Convert a file to the format in which each member had a row that led to its version."""
+    to_version_7(path)
     with _changed_to(path, 6) as old:
         for statement in TABLES_OF_6:
             old.execute(statement)

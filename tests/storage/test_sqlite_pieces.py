@@ -1,4 +1,4 @@
-"""A large document is committed in pieces, between which the writes of others are committed."""
+"""What is large is committed in pieces, between which the writes of others are committed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import signal
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fhirpub.storage.contract import MAX_CHUNK_BYTES, Blob
+from fhirpub.storage.contract import MAX_CHUNK_BYTES, Blob, Version
 from fhirpub.storage.sqlite.blobs import Piece, pieces_of, sweep
 from fhirpub.storage.sqlite.database import _BATCH_BOUNDS, Database, _owner_of
 from fhirpub.storage.sqlite.rows import CHUNK_BYTES, PIECE_BYTES
@@ -31,6 +32,16 @@ from fhirpub.testing.store_contract import (
 from tests.storage.test_sqlite import process
 
 LARGE = a_blob(os.urandom(4 * PIECE_BYTES + 1))
+LARGE_VERSION = a_version(body=os.urandom(3 * PIECE_BYTES), response=os.urandom(PIECE_BYTES + 1))
+
+ADDING_LARGE_VERSIONS_WITHOUT_END = """
+    async def add():
+        while True:
+            version = a_version(body=os.urandom(1_000_000) + b"b", response=os.urandom(1_000_000))
+            if await store.add(LAB, version):
+                os.write(1, f"{version.id}\\n".encode())
+    await asyncio.gather(*(add() for _ in range(4)))
+"""
 
 ADDING_LARGE_DOCUMENTS_WITHOUT_END = """
     from fhirpub.testing.store_contract import a_blob
@@ -80,15 +91,18 @@ def count_of(path: Path, table: str) -> int:
         return count
 
 
-async def test_a_write_of_another_tenant_waits_for_one_piece_of_a_document_only(
-    store: SqliteStore, path: Path
+@pytest.mark.parametrize(
+    ("version", "blobs"),
+    [(a_version(documents=(LARGE.sha256,)), (LARGE,)), (LARGE_VERSION, ())],
+    ids=["document", "version"],
+)
+async def test_a_write_of_another_tenant_waits_for_one_piece_only(
+    store: SqliteStore, path: Path, version: Version, blobs: tuple[Blob, ...]
 ) -> None:
     may_end = threading.Event()
     in_progress = asyncio.ensure_future(database_of(store).write(lambda _: may_end.wait(30)))
     await asyncio.sleep(0.1)
-    large = asyncio.create_task(
-        store.add(LAB, a_version(documents=(LARGE.sha256,)), [LARGE]), name="large"
-    )
+    large = asyncio.create_task(store.add(LAB, version, blobs), name="large")
     await asyncio.sleep(0.1)
     small = asyncio.create_task(store.add(OTHER, a_version()))
     await asyncio.sleep(0)
@@ -229,6 +243,49 @@ async def test_a_version_survives_a_kill_of_the_writer_with_its_whole_document_o
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert count_of(path, "blob") == len(names)
         assert count_of(path, "blob_piece") == 2 * len(names)
+        if abandoned and number >= 5:
+            break
+    assert abandoned, "the kills came when nothing was being written"
+
+
+async def test_a_version_that_is_refused_leaves_pieces_that_are_swept(
+    store: SqliteStore, path: Path
+) -> None:
+    await store.add(LAB, replace(LARGE_VERSION, body=b"{}", response=b""))
+
+    assert not await store.add(LAB, LARGE_VERSION)
+    assert await store.sweep_blobs(LAB, before=FOREVER) == 1
+    assert count_of(path, "blob_piece") == 0
+
+
+async def test_no_sweep_takes_the_pieces_of_a_version(store: SqliteStore) -> None:
+    await store.add(LAB, LARGE_VERSION)
+
+    assert await store.sweep_blobs(LAB, before=FOREVER) == 0
+    assert await store.latest(LAB, LARGE_VERSION.id) == LARGE_VERSION
+
+
+@pytest.mark.slow
+async def test_a_large_version_survives_a_kill_of_the_writer_whole_or_not_at_all(
+    path: Path, reopen: Reopen
+) -> None:
+    abandoned = 0
+    for number in range(30):  # until a version was being written
+        with process(ADDING_LARGE_VERSIONS_WITHOUT_END, str(path)) as writer:
+            assert writer.stdout is not None
+            acknowledged = [writer.stdout.readline().strip()]
+            await asyncio.sleep(0.02 + number % 6 * 0.02)
+            writer.send_signal(signal.SIGKILL)
+            acknowledged += writer.stdout.read().split("\n")[:-1]
+
+        store = await reopen()
+        versions = [await store.latest(LAB, one) for one in acknowledged]
+        abandoned += await store.sweep_blobs(LAB, before=FOREVER)
+        everything = await store.scan(limit=10_000)
+        await store.stop()
+
+        assert all(one and one.body.endswith(b"b") for one in versions)
+        assert all(len(one.body + one.response) == 2_000_001 for _tenant, one in everything)
         if abandoned and number >= 5:
             break
     assert abandoned, "the kills came when nothing was being written"

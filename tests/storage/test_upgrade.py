@@ -14,6 +14,7 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.testing.store_contract import LAB, a_version
 from tests.bodies import register_body
+from tests.storage.older_sqlite_files import detach_documents
 from tests.storage.test_sqlite_upgrade import TABLES_OF_1
 
 BASE = "/fhir/r4/DiagnosticReport"
@@ -38,6 +39,9 @@ def to_version_1(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as old:
         for statement in TABLES_OF_1:
             old.execute(statement)
+        with contextlib.closing(sqlite3.connect(newer)) as connection:
+            detach_documents(connection)
+            connection.commit()
         old.execute("ATTACH ? AS newer", (str(newer),))
         tables = old.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         for (table,) in tables:

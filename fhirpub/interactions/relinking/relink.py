@@ -25,7 +25,7 @@ from fhirpub.interactions.patients.parts import (
 from fhirpub.interactions.patients.statements import Source
 from fhirpub.interactions.relinking.corrections import Target, corrected_patient, moved
 from fhirpub.interactions.update import add_next
-from fhirpub.interactions.versions import events_of, with_server_meta
+from fhirpub.interactions.versions import events_of, still_attached, with_server_meta
 from fhirpub.plugin_api import Change
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, StoreAdmin, Version
@@ -210,6 +210,7 @@ def _next_version(stored: _Stored, target: Target, note: Note, context: Context)
         changed=tuple(f"{member.type}/{member.id}" for member in members),
     )
     body = dumps(resource)
+    documents = documents_in(body)
     provenance = _provenance(stored, patient, note, updated)
     return Version(
         id=newest.id,
@@ -221,7 +222,8 @@ def _next_version(stored: _Stored, target: Target, note: Note, context: Context)
         created=newest.created,
         updated=updated,
         body=body,
-        documents=documents_in(body),
+        documents=documents,
+        attached=still_attached(newest, documents),
         parts=dumps({**parts, PROVENANCE: provenance}),
         events=events_of(change, context.types[newest.type]),
         search=context.searched[newest.type].values(resource, parts, limited=False),

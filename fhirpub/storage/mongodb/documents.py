@@ -115,6 +115,8 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
     }
     if v.digest:
         document["digest"] = v.digest
+    if v.attached:
+        document["attached"] = [_attached_document(blob) for blob in v.attached]
     if v.documents:  # absent otherwise: the index over it has entries for those that name some
         document["documents"] = v.documents
     if v.events != NO_EVENTS:  # so too; False once they are relayed
@@ -123,6 +125,16 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         document["member_types"] = sorted({member_type(tenant, one.type) for one in v.members})
         document["members"] = [_member_document(tenant, one) for one in v.members]
     return document
+
+
+def _attached_document(blob: Blob) -> dict[str, Any]:
+    return {"sha256": blob.sha256, "content_type": blob.content_type, "data": blob.data}
+
+
+def attached_in(document: Document) -> Iterator[Blob]:
+    """Yield the documents that the document of a version holds."""
+    for one in document.get("attached", ()):
+        yield Blob(one["sha256"], one["content_type"], one["data"])
 
 
 def _member_document(tenant: str, member: Version) -> dict[str, Any]:
@@ -179,6 +191,7 @@ def version_of(document: Document) -> Version:
         updated=d["updated"],
         body=d["body"],
         documents=tuple(d.get("documents", ())),
+        attached=tuple(attached_in(d)),
         response=d.get("response", b""),
         parts=d.get("parts", b""),
         events=d.get("events", NO_EVENTS),

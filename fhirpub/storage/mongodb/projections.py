@@ -11,21 +11,23 @@ from typing import Any
 
 ALONE = {"members": 0}
 """A version without its members."""
+_LISTED = {**ALONE, "attached": 0}
+"""The same without the documents that it holds: lists show where they are."""
 _NEEDED = (
     "id version tenant type system value status created updated documents body response parts "
     "events digest"
 ).split()
 
 
-def alone_with(names: Collection[str] | None) -> dict[str, Any]:
-    """Return a version without its members, with the search values under these names.
+def listed_with(names: Collection[str] | None) -> dict[str, Any]:
+    """Return a version as lists show it, with the search values under these names.
 
     None is all of them.
     """
     if names is None:
-        return ALONE
+        return _LISTED
     if not names:
-        return {**ALONE, "search": 0}
+        return {**_LISTED, "search": 0}
     return {**dict.fromkeys(_NEEDED, 1), "search": _under(names, "$search")}
 
 

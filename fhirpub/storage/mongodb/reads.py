@@ -39,8 +39,16 @@ from fhirpub.storage.mongodb.documents import (
 from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
-from fhirpub.storage.mongodb.projections import ALONE
-from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Pipeline, Records, by_keys
+from fhirpub.storage.mongodb.projections import listed_with
+from fhirpub.storage.mongodb.schema import (
+    VERSION,
+    VERSION_KEY,
+    Cursor,
+    Pipeline,
+    Records,
+    attached_as_blob,
+    by_keys,
+)
 from fhirpub.storage.mongodb.search.pages import Pages
 from fhirpub.tenant import is_member_id
 
@@ -69,6 +77,8 @@ _IS_SMALL = {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
 _ITS_KEY = {"id": "$id", "version": "$version", "tenant": "$tenant"}
 _IF_SMALL = {"$replaceRoot": {"newRoot": {"$cond": [_IS_SMALL, "$$ROOT", _ITS_KEY]}}}
 """What many ask for together comes together, but for what is large: that takes memory."""
+_ATTACHED_AT_ONCE = 16
+"""So many documents of versions are searched for by one command."""
 _HAS_FEW = {"$lte": [{"$binarySize": {"$ifNull": ["$data", b""]}}, SMALL_BYTES]}
 _SHOWN_OF_A_BLOB = {
     "sha256": 1,
@@ -170,7 +180,9 @@ class Reads:
     ) -> Sequence[Document]:
         wanted = {"id": resource_id, "tenant": tenant, "version": {"$lt": below}}
         options = {"sort": [("version", -1)], "hint": VERSION_KEY, **one_batch(limit)}
-        return await self._answer(lambda: self._versions.find(wanted, ALONE, **options))
+        return await self._answer(
+            lambda: self._versions.find(wanted, listed_with(None), **options)
+        )
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page; raises SearchTooCostly, and Throttled if the tenant has too many."""
@@ -205,12 +217,26 @@ class Reads:
     async def _blobs_by_id(self, ids: Iterable[str]) -> Mapping[str, Document]:
         wanted = {"_id": {"$in": list(ids)}}
         found = await self._answer(lambda: self._blobs.find(wanted, _SHOWN_OF_A_BLOB))
+        by_id: dict[str, Document] = {document["_id"]: document for document in found}
+        others = [name for name in wanted["_id"]["$in"] if name not in by_id]
+        for start in range(0, len(others), _ATTACHED_AT_ONCE):
+            by_id |= await self._attached_by_id(others[start : start + _ATTACHED_AT_ONCE])
+        return by_id
+
+    async def _attached_by_id(self, ids: Sequence[str]) -> Mapping[str, Document]:
+        """Return documents that versions hold, in the form of blobs."""
+        first, *others = map(attached_as_blob, ids)
+        union = [{"$unionWith": {"coll": VERSION, "pipeline": other}} for other in others]
+        found = await self._answer(lambda: self._versions.aggregate([*first, *union]))
         return {document["_id"]: document for document in found}
 
     async def blob_pieces(
         self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
         """Yield a part of a blob, piece by piece as they are stored."""
+        if blob.data is not None:
+            yield blob.data[part]
+            return
         start = part.start
         while start < part.stop:
             number, offset = divmod(start, PIECE_BYTES)

@@ -31,7 +31,7 @@ Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
@@ -148,9 +148,9 @@ async def _upgrade(database: Database) -> None:
     such, even if another process is still at this. Large blobs of version 2 stay in one piece.
     What a database of version 3 stores is counted afterwards (`stored_bytes.py`). Version 4 had no
     members: a process of that release would not find them. One of version 5 searches by indexes
-    that are dropped afterwards.
+    that are dropped afterwards, and one of version 6 expects no documents in a version.
     """
-    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5]}}
+    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5, 6]}}
     found = await database[STORE].find_one(old)
     if found is None:
         return
@@ -218,6 +218,19 @@ def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:
     for resource_id, version in keys:
         ids[version].append(resource_id)
     return {"$or": [{"version": id_, "id": {"$in": of_it}} for id_, of_it in ids.items()]}
+
+
+def attached_as_blob(blob_id: str) -> Pipeline:
+    """Return what finds a document that a version holds, in the form of a blob."""
+    tenant, _slash, sha256 = blob_id.rpartition("/")
+    return [
+        {"$match": {"documents": sha256, "tenant": tenant, "attached.sha256": sha256}},
+        {"$limit": 1},
+        {"$unwind": "$attached"},
+        {"$replaceRoot": {"newRoot": "$attached"}},
+        {"$match": {"sha256": sha256}},
+        {"$set": {"_id": blob_id, "size": {"$binarySize": "$data"}}},
+    ]
 
 
 def _loose(tenant: str, *, before: int, limit: int) -> Pipeline:

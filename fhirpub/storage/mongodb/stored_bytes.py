@@ -40,9 +40,11 @@ _FLUSH_SECONDS = 1.0
 _CHUNK = 10_000
 """So many records are summed at a time: each step ends within any deadline."""
 _MEMBER_SIZE = {"$add": [{"$binarySize": "$$this.body"}, len(NO_EVENTS)]}
+_ATTACHED_SIZE = {"$binarySize": "$$this.data"}
 _VERSION_SIZE = {
     "$add": [
         {"$sum": {"$map": {"input": {"$ifNull": ["$members", []]}, "in": _MEMBER_SIZE}}},
+        {"$sum": {"$map": {"input": {"$ifNull": ["$attached", []]}, "in": _ATTACHED_SIZE}}},
         *(
             {"$binarySize": {"$ifNull": [f"${name}", ""]}}
             for name in ("events", "body", "response", "parts")

@@ -2,9 +2,10 @@
 
 The file has one writer, and all other writes wait while it commits. So the pieces of a large
 document are committed before the version that names it, and take turns with the writes of other
-tenants (ADR 21). The commit of the version adds what is missing and marks the document as
-complete, by a row without bytes in ``blob_bytes``: before that it cannot be read. Pieces whose
-version never comes are swept with their document.
+tenants (ADR 21). So are the resource and the response of a large version: its row refers to them.
+The commit of the version adds what is missing and marks the document as complete, by a row without
+bytes in ``blob_bytes``: before that it cannot be read. Pieces whose version never comes are swept
+with their document.
 """
 
 # ruff: noqa: S608 - statements are put together from names in this file, never from values
@@ -12,12 +13,21 @@ version never comes are swept with their document.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, Blob
 from fhirpub.storage.sqlite import schema as sql
-from fhirpub.storage.sqlite.rows import CHUNK_BYTES, PIECE_BYTES, blob_row, cost_of, pages_of
+from fhirpub.storage.sqlite.rows import (
+    CHUNK_BYTES,
+    PIECE_BYTES,
+    Row,
+    attached_in,
+    blob_row,
+    cost_of,
+    pages_of,
+    reference_in,
+)
 
 _SWEEP_BATCH_SIZE = 16
 """Few blobs or pieces, since each may have megabytes and blocks every other write."""
@@ -32,6 +42,15 @@ BLOBS = f"""
     FROM blob JOIN blob_bytes USING (number)
     WHERE tenant = ? AND sha256 IN (SELECT value FROM json_each(?))
 """
+ATTACHED = """
+    SELECT wanted.value, (
+        SELECT attached FROM document AS d CROSS JOIN version AS v INDEXED BY version_key
+            ON v.id = d.id AND v.version = d.version
+        WHERE d.tenant = ?1 AND d.sha256 = wanted.value
+            AND instr(attached, CAST(wanted.value AS BLOB)) LIMIT 1
+    ) FROM json_each(?2) AS wanted
+"""
+"""The rows that hold documents, by the names of these, one for each."""
 _ADD_PIECE = f"""
     INSERT OR IGNORE INTO blob_piece (number, data)
         SELECT number * {_PLACES} + ?, ? {_OF_BLOB}
@@ -82,6 +101,12 @@ class Piece:
         _add_piece(connection, self.tenant, self._blob, self._place)
 
 
+def attached_blobs(rows: Iterable[Row]) -> Iterator[Blob]:
+    """Yield the documents that were asked for by `ATTACHED`, and found."""
+    for name, value in rows:
+        yield from (blob for blob in attached_in(value or b"") if blob.sha256 == name)
+
+
 def pieces_of(tenant: str, blob: Blob, *, now: int) -> Iterator[Piece]:
     """Yield the pieces of a blob larger than one of them."""
     for place in range(_count(blob)):
@@ -130,6 +155,28 @@ def read_chunk(connection: sqlite3.Connection, *, tenant: str, sha256: str, part
             data.seek(start)
             return data.read(part.stop - part.start)
     raise StoreUnavailable("a document is missing")
+
+
+def put_back(connection: sqlite3.Connection, row: Row, *, shown: bool = False) -> Row:
+    """Return the row of a version with its content, wherever that is.
+
+    ``shown`` leaves out what readers do not see: then only the resource is read.
+    """
+    found = reference_in(row)
+    if found is None:
+        return row
+    name, sizes = found
+    contents: list[bytes] = []
+    start = 0
+    for size in sizes:
+        part = slice(start, start if shown and contents else start + size)
+        chunks = (
+            read_chunk(connection, tenant=row[2], sha256=name, part=chunk)
+            for chunk in chunks_of(part)
+        )
+        contents.append(b"".join(chunks))
+        start += size
+    return (*row[:14], *contents, *row[17:])
 
 
 def sweep(connection: sqlite3.Connection, *, tenant: str, before: int) -> tuple[int, int]:

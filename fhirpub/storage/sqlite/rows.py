@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fhirpub.storage.contract import SMALL_BYTES, Blob, Client, ClientSecret, SigningKey, Version
@@ -18,6 +20,9 @@ PIECE_BYTES = 1_572_858
 not change, since stored pieces would not fit together."""
 CHUNK_BYTES = PIECE_BYTES // 3
 """Large documents are read in chunks of this size, a multiple of 3 for base64."""
+_CONTENT = "version-"
+_REFERENCE = b"\0"
+"""JSON does not begin with it."""
 
 
 class Addition:
@@ -30,6 +35,11 @@ class Addition:
     ) -> None:
         self.tenant = tenant
         self.key = (version.id, version.version)
+        versions = (version, *version.members)
+        contents = [
+            content_of(each) if _own_size(each) > PIECE_BYTES else None for each in versions
+        ]
+        blobs = [*blobs, *filter(None, contents)]
         self.large = [blob for blob in blobs if _is_large(blob)]
         self.in_pieces = [blob for blob in self.large if len(blob.data) > PIECE_BYTES]
         self.rows: list[Row] = [blob_row(tenant, blob, now=now) for blob in blobs]
@@ -37,22 +47,28 @@ class Addition:
         size = sum(len(blob.data) for blob in blobs if len(blob.data) <= PIECE_BYTES)
         self.cost = cost_of(size, 2 * len(blobs)) if blobs else 0
         indexed: set[Entry] = set()
-        for each in (version, *version.members):
-            self._add_row(each, indexed)
+        for each, content in zip(versions, contents, strict=True):
+            self._add_row(each, indexed, content)
 
-    def _add_row(self, v: Version, indexed: set[Entry]) -> None:
-        """Add the row of a version and its cost; ``indexed`` grows by what it is found by."""
+    def _add_row(self, v: Version, indexed: set[Entry], content: Blob | None) -> None:
+        """Add the row of a version and its cost; ``indexed`` grows by what it is found by.
+
+        It refers to ``content``, if that is stored in pieces.
+        """
+        own_size = _own_size(v)
+        in_row = own_size
+        if content is not None:
+            v, in_row = _refer_to(content, v), len(v.events)
         entries = index_entries(self.tenant, v)
         before = len(indexed)
         indexed.update(entries)
         new = len(indexed) - before
-        own_size = len(v.events) + len(v.body) + len(v.response) + len(v.parts)
         identity = (v.id, v.version, self.tenant, v.type, v.system, v.value)
         state = (v.status, v.created, v.updated, " ".join(v.documents), own_size)
-        content = (v.digest, v.events, v.body, v.response, v.parts)
-        row = (*identity, *state, v.search.decode(), *content, json_object(entries))
+        large = (v.digest, v.events, v.body, v.response, v.parts, _encode_attached(v.attached))
+        row = (*identity, *state, v.search.decode(), *large, json_object(entries))
         self.rows.append((*row, len(v.members)))
-        self.cost += cost_of(own_size, new + len(v.documents), beside=len(entries) - new)
+        self.cost += cost_of(in_row, new + len(v.documents), beside=len(entries) - new)
 
 
 class OtherWrite:
@@ -83,16 +99,68 @@ def pages_of(cost: int) -> int:
     return cost // 10
 
 
+def _own_size(version: Version) -> int:
+    return version.size - sum(member.size for member in version.members)
+
+
+def content_of(version: Version) -> Blob:
+    """Return what is large of a version as a blob, to be stored in pieces.
+
+    Its name has the length of all others, and cannot be that of a document.
+    """
+    data = b"".join((version.body, version.response, version.parts))
+    name = _CONTENT + hashlib.sha256(data).hexdigest()[len(_CONTENT) :]
+    return Blob(name, "application/fhir+json", data)
+
+
+def _refer_to(content: Blob, version: Version) -> Version:
+    """Return a version as its row has it, whose content is elsewhere."""
+    sizes = (len(version.body), len(version.response), len(version.parts))
+    reference = _REFERENCE + " ".join([content.sha256, *map(str, sizes)]).encode()
+    documents = (*version.documents, content.sha256)
+    return replace(version, body=reference, response=b"", parts=b"", documents=documents)
+
+
+def reference_in(row: Row) -> tuple[str, Sequence[int]] | None:
+    """Return the name of the content of a version that is elsewhere, and the sizes of its parts.
+
+    These are the columns from ``body`` on.
+    """
+    if not row[14].startswith(_REFERENCE):
+        return None
+    name, *sizes = row[14][len(_REFERENCE) :].decode().split()
+    return name, [*map(int, sizes)]
+
+
 def blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
     """Return a blob, without bytes if it is large, in the columns of an addition: see `schema`."""
     identity = (None, None, tenant, blob.content_type, None, blob.sha256)
-    state = (None, now, None, None, len(blob.data), None)
+    # Content is counted with its version.
+    size = 0 if blob.sha256.startswith(_CONTENT) else len(blob.data)
+    state = (None, now, None, None, size, None)
     data = None if _is_large(blob) else blob.data
-    return (*identity, *state, None, None, data, None, None, None, None)
+    return (*identity, *state, None, None, data, None, None, None, None, None)
 
 
 def _is_large(blob: Blob) -> bool:
     return len(blob.data) > SMALL_BYTES
+
+
+def _encode_attached(blobs: Collection[Blob]) -> bytes:
+    """Return documents as one value: what is known of each as JSON, a NUL, then their bytes."""
+    if not blobs:
+        return b""
+    known = [(blob.sha256, blob.content_type, len(blob.data)) for blob in blobs]
+    return b"\0".join((json.dumps(known).encode(), b"".join(blob.data for blob in blobs)))
+
+
+def attached_in(value: bytes) -> Iterator[Blob]:
+    """Yield the documents that the row of a version holds."""
+    known, _nul, data = value.partition(b"\0")
+    start = 0
+    for sha256, content_type, size in json.loads(known or b"[]"):
+        yield Blob(sha256, content_type, data[start : start + size])
+        start += size
 
 
 def version_of(row: Row) -> Version:
@@ -106,13 +174,14 @@ def version_of(row: Row) -> Version:
         status=row[6],
         created=row[7],
         updated=row[8],
-        documents=tuple(row[9].split()),
+        documents=tuple(name for name in row[9].split() if not name.startswith(_CONTENT)),
         search=row[11].encode(),
         digest=row[12],
         events=row[13],
         body=row[14],
         response=row[15],
         parts=row[16],
+        attached=tuple(attached_in(row[17])) if row[17] else (),
     )
 
 

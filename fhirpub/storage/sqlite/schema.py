@@ -10,10 +10,11 @@ from functools import cache
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import SMALL_BYTES
+from fhirpub.storage.sqlite import document_schema as documents
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -33,8 +34,6 @@ _SEARCH = (
     """,
     "CREATE TABLE search_rules (number INTEGER PRIMARY KEY, rules TEXT NOT NULL) STRICT",
 )
-
-_PIECES = ("CREATE TABLE blob_piece (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",)
 
 # Members (ADR 24) are the rows of `version` that follow that of their version, up to `last`: both
 # are rowids. A version without members costs nothing, and an older file is not read to add this.
@@ -61,7 +60,8 @@ _TABLES = (
         events BLOB NOT NULL,
         body BLOB NOT NULL,
         response BLOB NOT NULL,
-        parts BLOB NOT NULL
+        parts BLOB NOT NULL,
+        attached BLOB NOT NULL
     ) STRICT
     """,
     "CREATE UNIQUE INDEX version_key ON version (id, version)",
@@ -73,44 +73,6 @@ _TABLES = (
     """CREATE INDEX version_by_system ON version (tenant, type, system, updated DESC, id, version)
         WHERE value <> ''""",
     "CREATE INDEX version_by_time ON version (tenant, type, updated DESC, id, version)",
-    """
-    CREATE TABLE document (
-        tenant TEXT NOT NULL,
-        sha256 TEXT NOT NULL,
-        id TEXT NOT NULL,
-        version INTEGER NOT NULL,
-        PRIMARY KEY (tenant, sha256, id, version)
-    ) STRICT, WITHOUT ROWID
-    """,
-    # The bytes are apart, so that a blob can be marked as fresh or as named without moving them.
-    # `title` was read until 0.2.0; now it stays empty.
-    """
-    CREATE TABLE blob (
-        number INTEGER PRIMARY KEY,
-        tenant TEXT NOT NULL,
-        sha256 TEXT NOT NULL,
-        content_type TEXT NOT NULL,
-        title TEXT NOT NULL,
-        size INTEGER NOT NULL,
-        added INTEGER NOT NULL,
-        named INTEGER NOT NULL,
-        UNIQUE (tenant, sha256)
-    ) STRICT
-    """,
-    "CREATE INDEX blob_unnamed ON blob (tenant, added) WHERE named = 0",
-    # Done here and not by the program: within the one statement that inserts many versions.
-    """
-    CREATE TRIGGER version_names_documents AFTER INSERT ON version WHEN NEW.documents <> ''
-    BEGIN
-        INSERT OR IGNORE INTO document (tenant, sha256, id, version)
-            SELECT NEW.tenant, value, NEW.id, NEW.version
-            FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]');
-        UPDATE blob SET named = 1 WHERE tenant = NEW.tenant AND named = 0 AND sha256 IN (
-            SELECT value FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]')
-        );
-    END
-    """,
-    "CREATE TABLE blob_bytes (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
     """
     CREATE TABLE tenant (
         id TEXT NOT NULL PRIMARY KEY,
@@ -143,15 +105,17 @@ _TABLES = (
     ) STRICT
     """,
     "CREATE TABLE probe (number INTEGER PRIMARY KEY, moment INTEGER NOT NULL) STRICT",
+    *documents.TABLES,
     *_SEARCH,
     *webhooks.TABLES,
     *quotas.TABLES,
-    *_PIECES,
+    *documents.PIECES,
     *_MEMBERS,
 )
 _FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP BY owner"
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
+_SINCE_4 = (*documents.PIECES, *_MEMBERS, *documents.ATTACH)
 
 _STEPS = {
     0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
@@ -160,13 +124,14 @@ _STEPS = {
         *(_ADD_SEARCH, *_SEARCH),
         *(*webhooks.TABLES, webhooks.FILL),
         *(*quotas.TABLES, *quotas.FILL),
-        *(_ADD_DIGEST, *_PIECES, *_MEMBERS),
+        *(_ADD_DIGEST, *_SINCE_4),
     ),
-    2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_PIECES, *_MEMBERS),
-    3: (_ADD_DIGEST, *_PIECES, *_MEMBERS),
-    4: (*_PIECES, *_MEMBERS),
-    5: _MEMBERS,
-    6: (*_MEMBERS, _FILL_MEMBERS, "DROP TABLE member"),
+    2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_SINCE_4),
+    3: (_ADD_DIGEST, *_SINCE_4),
+    4: _SINCE_4,
+    5: (*_MEMBERS, *documents.ATTACH),
+    6: (*_MEMBERS, _FILL_MEMBERS, "DROP TABLE member", *documents.ATTACH),
+    7: documents.ATTACH,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -174,7 +139,7 @@ _STEPS = {
 _FACTS = (
     "id, version, tenant, type, system, value, status, created, updated, documents, size, search"
 )
-_BYTES = ("digest", "events", "body", "response", "parts")
+_BYTES = ("digest", "events", "body", "response", "parts", "attached")
 VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
 
 
@@ -191,6 +156,9 @@ _NOT_SHOWN = {
     "response": "x''",
     "parts": "x''",
 }
+
+# Lists show where documents are, not the documents.
+_LISTED_COLUMNS = _columns_with({"size": "size - length(attached)", "attached": "x''"})
 
 # Versions and their documents are added by one statement, which is its own transaction: after
 # each the writer would have to wait until the event loop's thread releases the interpreter. A
@@ -245,7 +213,7 @@ _EXACT = "FROM version INDEXED BY version_key WHERE id = ? AND tenant = ? AND ve
 EXACT = f"SELECT {VERSION_COLUMNS} {_EXACT}"
 EXACT_IF_SMALL = f"SELECT {_columns_with(_SMALL)} {_EXACT}"
 HISTORY = (
-    f"SELECT {VERSION_COLUMNS} FROM version INDEXED BY version_key "
+    f"SELECT {_LISTED_COLUMNS} FROM version INDEXED BY version_key "
     "WHERE id = ? AND tenant = ? AND version < ? ORDER BY version DESC LIMIT ?"
 )
 COUNT = "SELECT (SELECT count(*) FROM version) - (SELECT total(last - owner) FROM members)"
@@ -261,7 +229,7 @@ MEMBERS = (
     "ON version.rowid > members.owner AND version.rowid <= members.last "
     "WHERE members.owner = ? ORDER BY version.rowid"
 )
-NUMBERED = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
+NUMBERED = f"SELECT {_LISTED_COLUMNS} FROM version WHERE rowid = ?"
 
 _TENANT = "id, name, salt, created, disabled"
 PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"

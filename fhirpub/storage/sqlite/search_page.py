@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery
 from fhirpub.storage.id_search import capped_total
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.blobs import put_back
 from fhirpub.storage.sqlite.rows import Row, size_of, version_of
 from fhirpub.storage.sqlite.search import (
     COUNTS,
@@ -47,7 +48,7 @@ def find_page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -
     found = (
         connection.execute(sql.NUMBERED, number).fetchone() for number in numbers[: query.limit]
     )
-    versions = tuple(map(version_of, page_rows(found)))
+    versions = tuple(version_of(put_back(connection, row)) for row in page_rows(found))
     return Page(versions, capped_total(counted, query), more=len(numbers) > len(versions))
 
 

@@ -24,11 +24,21 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.id_search import FEW, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
-from fhirpub.storage.sqlite.blobs import BLOBS, chunks_of, pieces_of, read_chunk, sweep
+from fhirpub.storage.sqlite.blobs import (
+    ATTACHED,
+    BLOBS,
+    attached_blobs,
+    chunks_of,
+    pieces_of,
+    put_back,
+    read_chunk,
+    sweep,
+)
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.quotas import SqliteQuotas
 from fhirpub.storage.sqlite.rows import (
+    PIECE_BYTES,
     Addition,
     Row,
     client_of,
@@ -124,8 +134,8 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         now = self._clock()
         make = partial(Addition, tenant, version, blobs, now=now)
-        has_many = len(version.members) > _FEW_MEMBERS
-        addition = await asyncio.to_thread(make) if has_many else make()
+        is_long = len(version.members) > _FEW_MEMBERS or version.size > PIECE_BYTES
+        addition = await asyncio.to_thread(make) if is_long else make()
         for blob in addition.in_pieces:
             await self._add_pieces(tenant, blob, now=now)
         added: bool = await self._open.write(addition)
@@ -155,7 +165,9 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
         rows = self._open.at_once(if_small, key)
         if rows is None or (rows and not has_bytes(rows[0])):
             tenant = str(key[1])
-            rows = await self._fetch_for(tenant, always, key)
+            shown = always == sql.SHOWN
+            read = partial(_read_versions, statement=always, parameters=key, shown=shown)
+            rows = await self._open.read_for(tenant, read)
         return version_of(rows[0]) if rows else None
 
     async def history(
@@ -163,9 +175,8 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
     ) -> Sequence[Version]:
         below = _LARGEST_INTEGER if below is None else min(below, _LARGEST_INTEGER)
         parameters = (resource_id, tenant, below, limit)
-        rows = await self._open.read_for(
-            tenant, lambda connection: page_rows(connection.execute(sql.HISTORY, parameters))
-        )
+        read = partial(_read_versions, statement=sql.HISTORY, parameters=parameters)
+        rows = await self._open.read_for(tenant, read)
         return [version_of(row) for row in rows]
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
@@ -183,16 +194,28 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
         return await self._open.read_for(tenant, look, max_seconds=query.max_seconds)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
+        rows = await self._rows_by_name(BLOBS, tenant, names)
+        found = {row[0]: BlobInfo(*row) for row in rows}
+        others = [name for name in names if name not in found]
+        if others:
+            rows = await self._rows_by_name(ATTACHED, tenant, others)
+            found |= {blob.sha256: blob.info for blob in attached_blobs(rows)}
+        return found
+
+    async def _rows_by_name(
+        self, statement: str, tenant: str, names: Collection[str]
+    ) -> list[Row]:
         parameters = (tenant, json_list(names))
         if len(names) <= FEW:
-            found = await self._fetch_inline(BLOBS, parameters)
-        else:
-            found = await self._fetch_for(tenant, BLOBS, parameters)
-        return {row[0]: BlobInfo(*row) for row in found}
+            return await self._fetch_inline(statement, parameters)
+        return await self._fetch_for(tenant, statement, parameters)
 
     async def blob_pieces(
         self, tenant: str, blob: BlobInfo, part: slice
     ) -> AsyncGenerator[bytes, None]:
+        if blob.data is not None:
+            yield blob.data[part]
+            return
         for chunk in chunks_of(part):
             read = partial(_read_chunk, tenant=tenant, sha256=blob.sha256, part=chunk)
             yield await self._open.read_for(tenant, read)
@@ -295,6 +318,13 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
         await self._execute(sql.PUT_SEARCH_RULES, (rules,))
 
 
+def _read_versions(
+    connection: sqlite3.Connection, *, statement: str, parameters: Row, shown: bool = False
+) -> list[Row]:
+    rows = page_rows(connection.execute(statement, parameters))
+    return [put_back(connection, row, shown=shown) for row in rows]
+
+
 def _read_chunk(connection: sqlite3.Connection, *, tenant: str, sha256: str, part: slice) -> bytes:
     with transaction(connection, "BEGIN"):  # a number that is swept may be given to another blob
         return read_chunk(connection, tenant=tenant, sha256=sha256, part=part)
@@ -306,8 +336,9 @@ def _scan(
     page: list[tuple[str, Version]] = []
     left = MAX_PAGE_BYTES
     for row in connection.execute(sql.WALK, (*after, limit)):
-        members = tuple(map(version_of, connection.execute(sql.MEMBERS, row[-1:])))
-        version = replace(version_of(row), members=members)
+        rows = connection.execute(sql.MEMBERS, row[-1:]).fetchall()
+        members = tuple(version_of(put_back(connection, member)) for member in rows)
+        version = replace(version_of(put_back(connection, row)), members=members)
         page.append((row[2], version))
         left -= version.size
         if left <= 0:

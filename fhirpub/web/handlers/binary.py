@@ -131,7 +131,8 @@ class BinaryHandler(BaseHandler):
         info = await self.compute_answer(work, [version.body], body=version.body)
         if info is None:
             return None
-        blob = await self._blob(info.sha256)
+        attached = (blob.info for blob in version.attached if blob.sha256 == info.sha256)
+        blob = next(attached, None) or await self._blob(info.sha256)
         if blob is None:
             raise StoreUnavailable("a document is missing")
         return _Found(blob, info.content_type or _UNKNOWN_TYPE, info.title)

@@ -17,7 +17,7 @@ from fhirpub.storage.mongodb.documents import Document, Key, version_key_of, ver
 from fhirpub.storage.mongodb.errors import end_by_server
 from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
-from fhirpub.storage.mongodb.projections import alone_with
+from fhirpub.storage.mongodb.projections import ALONE, listed_with
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Records, by_keys
 from fhirpub.storage.mongodb.search.pipeline import Plan, plan_of
 
@@ -66,7 +66,7 @@ class Pages:
     async def read_alone(self, tenant: str, place: Document) -> Version:
         """Return an existing version; raises Throttled."""
         async with self._pages.turn(tenant, seconds=self._most_seconds):
-            return await self._one(place)
+            return await self._one(place, listed=False)
 
     async def _find(self, tenant: str, query: SearchQuery) -> tuple[list[dict[str, Any]], int]:
         """Return the keys of a page and of one entry more, and the total that was counted."""
@@ -119,8 +119,11 @@ class Pages:
                 break
         return tuple(page)
 
-    async def _one(self, place: Document) -> Version:
-        found = await self._fetch([place], None)
+    async def _one(self, place: Document, *, listed: bool = True) -> Version:
+        if listed or "carrier" in place:
+            found = await self._fetch([place], None)
+        else:
+            found = await self._fetch_alone([version_key_of(place)], ALONE, at_once=0)
         if (
             version_key_of(place) not in found
         ):  # behind a router another primary took over in between
@@ -137,15 +140,16 @@ class Pages:
         """Return versions; with ``at_once`` only those that are in one batch of the server."""
         members = [place for place in places if "carrier" in place]
         alone = [version_key_of(place) for place in places if "carrier" not in place]
-        found = await self._fetch_alone(alone, needed, at_once=len(alone) if at_once else 0)
+        many = len(alone) if at_once else 0
+        found = await self._fetch_alone(alone, listed_with(needed), at_once=many)
         return {**found, **await self._members.fetch(members, needed, at_once=at_once)}
 
     async def _fetch_alone(
-        self, keys: Sequence[Key], needed: frozenset[str] | None, *, at_once: int
+        self, keys: Sequence[Key], shown: Mapping[str, Any], *, at_once: int
     ) -> Mapping[Key, Document]:
         if not keys:
             return {}
-        wanted, shown = by_keys(keys), alone_with(needed)
+        wanted = by_keys(keys)
         options = {"hint": VERSION_KEY, **one_batch(at_once)}
         found = await self._answer(lambda: self._versions.find(wanted, shown, **options))
         return {version_key_of(document): document for document in found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,9 @@ from fhirpub.storage.criteria import (
     encode,
 )
 from fhirpub.storage.store import Store
+from fhirpub.testing.contracts.store.members import a_result
+from fhirpub.testing.contracts.store.queries import query
+from fhirpub.testing.contracts.store.quotas import wait_for_stored_bytes
 from fhirpub.testing.contracts.store.records import (
     add_all,
 )
@@ -49,6 +53,30 @@ class VersionContract:
 
         assert await store.version(LAB, first.id, 1) == first
         assert await store.version(LAB, first.id, 2) == second
+
+    @pytest.mark.parametrize("size", [1_000_000, 1_572_858, 1_572_859, 3_200_000])
+    async def test_a_version_of_megabytes_comes_back_whichever_way_it_is_read(
+        self, store: Store, reader: Store, size: int
+    ) -> None:
+        member = a_result(body=os.urandom(size))
+        body, response, parts = os.urandom(size), b"r" * size, b"p" * 1_000_000
+        alone = a_version(body=body, response=response, parts=parts)
+        await store.add(LAB, replace(alone, members=(member,)))
+
+        assert await reader.latest(LAB, alone.id) == alone
+        assert await reader.latest_public(LAB, alone.id) == alone.without_internal_fields()
+        assert await reader.version(LAB, alone.id, 1) == alone
+        assert await reader.history(LAB, alone.id) == [alone]
+        assert [one.body for one in (await reader.search(LAB, query())).versions] == [alone.body]
+        assert await reader.latest(LAB, member.id) == member
+        assert await reader.scan() == [(LAB, replace(alone, members=(member,)))]
+
+    async def test_versions_of_megabytes_count_as_stored_once(self, store: Store) -> None:
+        tenant = new_id()
+        version = a_version(body=os.urandom(3_200_000))
+        await store.add(tenant, version)
+
+        await wait_for_stored_bytes(store, tenant, version.size)
 
     async def test_the_latest_version_is_never_stale(
         self, store: Store, other_store: Store
