@@ -11,19 +11,17 @@ import argparse
 import asyncio
 import itertools
 import json
-import os
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from time import monotonic
 
 from bench.baseline import LOOPBACK
+from bench.cpu import cpu_seconds
 from bench.payloads import SMALL_DOCUMENT, Caller, RegisterRequests
 from bench.targets import DEFAULT_STORAGE_URL, Target, service
 from bench.wire import Wire
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _BASE, _REGISTER = "/fhir/r4", "DiagnosticReport/$register"
 
 
@@ -67,24 +65,6 @@ async def phase(target: Target, requests: Requests, size: int, options: argparse
 
     await asyncio.gather(*(one() for _ in range(options.connections)))
     return answered
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return what a process and its running children have used of the processors."""
-    every = [pid, *_children(pid)]
-    return sum(sum(map(int, _fields(one)[11:13])) for one in every) / _TICKS
-
-
-def _fields(pid: int) -> list[str]:
-    text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    return text.rpartition(")")[2].split()
-
-
-def _children(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text(encoding="ascii").split():
-            yield int(child)
-            yield from _children(int(child))
 
 
 async def measure(target: Target, options: argparse.Namespace) -> None:

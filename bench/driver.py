@@ -38,9 +38,7 @@ async def run(url: str, operation: str, *, seconds: float, tasks: int, stock: in
     """Repeat one operation in a number of tasks, with the concerns that the service uses."""
     client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url)
     database = client.get_default_database()
-    stored = await database["version"].find_one({"version": 1}) or {}
-    blob = await database["blob"].find_one({"sha256": stored["documents"][0]}) or {}
-    document = {**stored, "document": blob["data"]}
+    document = await database["version"].find_one({"version": 1}) or {}
     records: Records = database.get_collection(
         "driver", write_concern=_DURABLE, read_concern=_COMMITTED
     )

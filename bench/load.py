@@ -15,11 +15,13 @@ import json
 import re
 import sys
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import process_time
 from urllib.parse import urlsplit
 
 from bench.connection import Connection, Tally
+from bench.cpu import cpu_seconds
 from bench.payloads import SMALL_DOCUMENT, Caller
 from bench.workloads import WORKS, Session, Stock, Work, registering
 
@@ -45,6 +47,9 @@ class Job:
     stock: int
     on_floor: bool
     token: str
+    servers: Sequence[int] = ()
+    databases: Sequence[int] = ()
+    """The processes whose CPU time is measured, with their children."""
 
     @property
     def caller(self) -> Caller:
@@ -59,7 +64,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of one run; ``busy`` is the share of one core that the generator itself used."""
+    """The result of one run.
+
+    Attributes:
+        busy: The share of one core that the generator itself used.
+        server_us: The CPU time of the server for a request, in microseconds; 0 if not measured.
+        database_us: The same of the database server.
+    """
 
     requests: int
     seconds: float
@@ -69,6 +80,8 @@ class Result:
     statuses: dict[str, int]
     errors: dict[str, int]
     busy: float
+    server_us: float = 0.0
+    database_us: float = 0.0
 
 
 async def run(job: Job) -> Result:
@@ -80,8 +93,15 @@ async def run(job: Job) -> Result:
     session = Session(job.caller, job.on_floor, stock, fresh)
     gc.collect()
     gc.disable()
+    before = cpu_seconds(*job.servers), cpu_seconds(*job.databases)
     tally = await _drive(connections, session, _expected(work, on_floor=job.on_floor), job.seconds)
-    return result_of(tally, busy_seconds=process_time() - tally.started_cpu)
+    result = result_of(tally, busy_seconds=process_time() - tally.started_cpu)
+    after = cpu_seconds(*job.servers), cpu_seconds(*job.databases)
+    server, database = (
+        round((now - then) * 1e6 / max(1, result.requests), 1)
+        for then, now in zip(before, after, strict=True)
+    )
+    return dataclasses.replace(result, server_us=server, database_us=database)
 
 
 async def _connect(job: Job) -> list[Connection]:
@@ -167,6 +187,8 @@ def _job(arguments: argparse.Namespace, token: str) -> Job:
         stock=arguments.stock,
         on_floor=arguments.floor,
         token=token,
+        servers=arguments.server,
+        databases=arguments.database,
     )
 
 
@@ -179,6 +201,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="first serial of new identifiers")
     parser.add_argument("--stock", type=int, default=2_000, help="reports to read or resubmit")
     parser.add_argument("--floor", action="store_true", help="the target answers constants")
+    for name in ("--server", "--database"):
+        parser.add_argument(
+            name, type=int, action="append", default=[], help="a process whose CPU is measured"
+        )
     return parser.parse_args()
 
 

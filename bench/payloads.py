@@ -16,6 +16,10 @@ SMALL_DOCUMENT = 850
 MEGABYTE = 1024 * 1024
 CHUNK = 256 * 1024
 
+_PATIENTS = 9_973
+_ORGANIZATIONS = 53
+"""Primes, so that each patient has reports of many organizations."""
+
 Chunk = bytes | memoryview
 Request = Sequence[Chunk]
 """The pieces to write to the connection, in order; no chunk is larger than ``CHUNK``."""
@@ -46,17 +50,24 @@ def identifier(serial: int) -> str:
 class RegisterRequests:
     """Creates ``$register`` requests; each serial has its own identifier and its own document."""
 
-    def __init__(self, caller: Caller, document_bytes: int, *, results: int = 0) -> None:
+    def __init__(
+        self, caller: Caller, document_bytes: int, *, results: int = 0, indent: int | None = None
+    ) -> None:
         self._document = document(document_bytes)
-        text = json.dumps(_parameters(self._document, results), separators=(",", ":"))
+        separators = (",", ":") if indent is None else None
+        parameters = _parameters(self._document, results)
+        text = json.dumps(parameters, separators=separators, indent=indent)
         before, rest = text.split("@value@")
         middle, rest = rest.split("@hash@")
         large, after = rest.split("@end@")
-        blank = self._document.finish(0)
-        fixed = len(text) - len("@value@@hash@@end@")
+        blank = (*_parties(0), *self._document.finish(0))
+        fixed = len(text) - len("@patient@@organization@@value@@hash@@end@")
         self.length = fixed + len(identifier(0)) + sum(len(part) for part in blank)
         head = caller.head("POST", f"{REPORTS}/$register", length=self.length)
-        self._before = head + before.encode()
+        patient, rest = before.split("@patient@")
+        organization, before = rest.split("@organization@")
+        self._parties = (head + patient.encode(), organization.encode())
+        self._before = before.encode()
         self._middle = middle.encode()
         self._large = large.encode()
         self._chunks = tuple(_chunks(self._large))
@@ -65,10 +76,18 @@ class RegisterRequests:
     def request(self, serial: int) -> Request:
         """Return the request that registers report ``serial``; always the same bytes."""
         digest, end = self._document.finish(serial)
-        start = b"%b%b%b%b" % (self._before, identifier(serial).encode(), self._middle, digest)
+        patient, organization = _parties(serial)
+        (first, second), value = self._parties, identifier(serial).encode()
+        parties = b"%b%b%b%b" % (first, patient, second, organization)
+        start = b"%b%b%b%b%b" % (parties, self._before, value, self._middle, digest)
         if len(self._large) <= CHUNK:
             return (b"%b%b%b%b" % (start, self._large, end, self._after),)
         return (start, *self._chunks, end + self._after)
+
+
+def _parties(serial: int) -> tuple[bytes, bytes]:
+    """Return the identifiers of the patient and of the organization of a report."""
+    return b"A%07d" % (serial % _PATIENTS), b"lab-%03d" % (serial % _ORGANIZATIONS)
 
 
 def read_request(caller: Caller, resource_id: str) -> Request:
@@ -149,7 +168,7 @@ _PATIENT = {
     "identifier": [
         {
             "system": "http://hl7.org/fhir/sid/uy",
-            "value": "A1234567",
+            "value": "@patient@",
             "type": {
                 "coding": [
                     {"system": "http://terminology.hl7.org/CodeSystem/v2-0203", "code": "PPN"}
@@ -166,7 +185,9 @@ _ORGANIZATION = {
     "resourceType": "Organization",
     "id": "organization-1",
     "name": "Laboratory One",
-    "identifier": [{"system": "https://registry.example/organizations", "value": "lab-1"}],
+    "identifier": [
+        {"system": "https://registry.example/organizations", "value": "@organization@"}
+    ],
 }
 
 

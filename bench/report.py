@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
+import sysconfig
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,17 +19,26 @@ from bench.memory import Memory
 from bench.workloads import WORKS
 
 AIMS = {
-    ("sqlite", "register"): 0.45,
-    ("sqlite", "read"): 0.60,
-    ("mongodb", "register"): 0.50,
-    ("mongodb", "read"): 0.65,
+    ("sqlite", "register"): 0.58,
+    ("sqlite", "resubmit"): 0.80,
+    ("sqlite", "read"): 1.00,
+    ("sqlite", "patch-if-match"): 0.65,
+    ("sqlite", "register-1mb"): 0.42,
+    ("sqlite", "register-5mb"): 0.42,
+    ("mongodb", "register"): 0.40,
+    ("mongodb", "resubmit"): 0.65,
+    ("mongodb", "read"): 0.85,
+    ("mongodb", "patch-if-match"): 0.50,
+    ("mongodb", "register-1mb"): 0.35,
+    ("mongodb", "register-5mb"): 0.35,
 }
 """Lowest ratio to the floor, by storage and workload, for one process and 32 connections."""
 AIM_CONNECTIONS = 32
 _SATURATED = 0.9
 _COLUMNS = (
     "work", "requests/s", "p50 ms", "p99 ms", "floor's requests/s", "ratio to the floor",
-    "lowest - highest", "memory MiB: idle", "after", "peak", "aim",
+    "lowest - highest", "CPU us/request: service", "database", "floor",
+    "memory MiB: idle", "after", "peak", "aim",
 )  # fmt: skip
 _DRIVER_COLUMNS = ("driver's requests/s", "ratio to the driver")
 
@@ -43,6 +53,7 @@ class Outcome:
     work: str
     storage: str
     connections: int
+    workers: int
     floor: Sequence[Result]
     service: Sequence[Result]
     driver: Sequence[Result]
@@ -106,9 +117,16 @@ def machine() -> str:
     """Describe the machine and the versions that the numbers depend on."""
     cores = len(os.sched_getaffinity(0))
     return (
-        f"{cores} cores ({platform.machine()}), Python {platform.python_version()}, "
-        f"tornado {version('tornado')}"
+        f"{cores} cores ({platform.machine()}), Python {platform.python_version()} "
+        f"({_build_of_python()}), tornado {version('tornado')}"
     )
+
+
+def _build_of_python() -> str:
+    """Say how the interpreter was built: these optimizations make it 10 to 16 % faster."""
+    arguments = sysconfig.get_config_var("CONFIG_ARGS") or ""
+    has = {"PGO": "--enable-optimizations" in arguments, "LTO": "--with-lto" in arguments}
+    return ", ".join(f"{'with' if there else 'without'} {name}" for name, there in has.items())
 
 
 def today() -> str:
@@ -142,6 +160,8 @@ def document(outcomes: Sequence[Outcome], conditions: Conditions) -> str:
     """Return the text of the file of results."""
     ceiling = ", ".join(f"{rate:,.0f}/s {name}" for name, rate in conditions.ceiling.items())
     storages = ", ".join(sorted({outcome.storage for outcome in outcomes}))
+    workers = {outcome.workers for outcome in outcomes}
+    processes = "one process" if workers == {1} else f"{max(workers)} processes"
     lines = [
         "# Results",
         "",
@@ -151,7 +171,7 @@ def document(outcomes: Sequence[Outcome], conditions: Conditions) -> str:
         f"- Date: {conditions.date}",
         f"- Machine: {conditions.machine}; servers and load generator share it",
         f"- Command: `{conditions.command}`",
-        f"- Storage: {storages}; the service is one process",
+        f"- Storage: {storages}; the service is {processes}",
         f"- Load generator's own ceiling: {ceiling}",
         "",
         table(outcomes),
@@ -180,11 +200,18 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         _number(median(run.rate for run in outcome.floor)),
         f"{outcome.ratio:.2f}",
         f"{min(ratios):.2f} - {max(ratios):.2f}",
+        *(_cpu(service, "server_us"), _cpu(service, "database_us")),
+        _cpu(outcome.floor, "server_us"),
         f"{outcome.idle.now:.0f}",
         f"{outcome.after.now:.0f}",
         f"{outcome.after.peak:.0f}",
         outcome.verdict,
     )
+
+
+def _cpu(results: Sequence[Result], name: str) -> str:
+    used = median(getattr(result, name) for result in results)
+    return f"{used:,.0f}" if used else "-"
 
 
 def _driver_row(outcome: Outcome) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
 
+from bench.cpu import children_named
 from bench.load import Result
 from bench.memory import memory
 from bench.report import Conditions, Outcome, document, machine, results_file, table, today
@@ -54,6 +55,7 @@ class Bench:
     stock: int
     command: Sequence[str]
     storage_url: str
+    workers: int = 1
     serials: itertools.count[int] = field(
         default_factory=lambda: itertools.count(SERIALS_OF_A_RUN, SERIALS_OF_A_RUN)
     )
@@ -73,6 +75,8 @@ class Bench:
             *("--seconds", str(seconds), "--connections", str(self.connections)),
             *("--first", str(next(self.serials)), "--stock", str(self.stock)),
             *(["--floor"] if on_floor else []),
+            *("--server", str(target.pid)),
+            *(f"--database={pid}" for pid in children_named("mongod")),
         ]
         return _generated("bench.load", arguments, secret=target.token, seconds=seconds)
 
@@ -114,7 +118,9 @@ def measure_ceiling(bench: Bench) -> dict[str, float]:
 def measure(bench: Bench, work: str) -> Outcome:
     """Run service and floor in turns, on a fresh store; each comes first in half the rounds."""
     with (
-        service(work, command=bench.command, storage_url=bench.storage_url) as own,
+        service(
+            work, command=bench.command, storage_url=bench.storage_url, workers=bench.workers
+        ) as own,
         floor(own.token) as bare,
     ):
         prove(own, next(bench.serials))
@@ -130,6 +136,7 @@ def measure(bench: Bench, work: str) -> Outcome:
             work=work,
             storage=bench.storage,
             connections=bench.connections,
+            workers=bench.workers,
             floor=bare_rounds,
             service=own_rounds,
             driver=[drive for drive in driver_rounds if drive is not None],
@@ -150,6 +157,8 @@ def _round(
         bare, own = on_floor(), on_service()
     driver = on_driver()
     figures = f"{own.rate:,.0f}/s, floor {bare.rate:,.0f}/s, generator {own.busy:.0%} busy"
+    figures += f", CPU {own.server_us:,.0f} us a request"
+    figures += f" and {own.database_us:,.0f} us of MongoDB" if own.database_us else ""
     figures += f", driver {driver.rate:,.0f}/s" if driver else ""
     progress(f"  round {number + 1}: {figures}" + (f", errors {own.errors}" if own.errors else ""))
     return bare, own, driver
@@ -167,6 +176,7 @@ def _bench(arguments: argparse.Namespace) -> Bench:
         stock=arguments.stock,
         command=arguments.command,
         storage_url=arguments.storage_url,
+        workers=arguments.workers,
     )
 
 
@@ -229,6 +239,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=_between(0.5, 60, float), default=3.0, help="of a run")
     parser.add_argument("--rounds", type=_between(1, 20, int), default=5)
     parser.add_argument("--connections", type=_between(1, 512, int), default=32)
+    parser.add_argument(
+        "--workers", type=_between(1, 64, int), default=1, help="processes of the service"
+    )
     parser.add_argument(
         "--stock",
         type=_between(1, 100_000, int),

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bench.baseline import LOOPBACK
-from bench.batches import cpu_seconds
+from bench.cpu import cpu_seconds
 from bench.payloads import REPORTS, SMALL_DOCUMENT, Caller, RegisterRequests
 from bench.targets import DEFAULT_STORAGE_URL, Target, mongodb, service
 from bench.wire import Wire

@@ -5,10 +5,8 @@ Prints requests per second, and microseconds of CPU for each. ``python -m bench.
 
 from __future__ import annotations
 
-import os
 import statistics
 from contextlib import ExitStack
-from pathlib import Path
 
 from bench.baseline import FRONTS
 from bench.run import Bench
@@ -16,7 +14,6 @@ from bench.targets import DEFAULT_COMMAND, DEFAULT_STORAGE_URL, Target, floor
 
 _ROUNDS = 5
 _TOKEN = "x" * 700
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -43,19 +40,13 @@ def main() -> None:
 
 def _measured(bench: Bench, target: Target, work: str) -> tuple[float, float]:
     """Return requests per second, and microseconds of the server's CPU for each."""
-    before = _cpu_seconds(target.pid)
     result = bench.load(target, work, on_floor=True)
-    return result.rate, (_cpu_seconds(target.pid) - before) / result.requests * 1e6
+    return result.rate, result.server_us
 
 
 def _medians(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     rates, times = zip(*pairs, strict=True)
     return statistics.median(rates), statistics.median(times)
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 if __name__ == "__main__":

@@ -84,6 +84,7 @@ def service(
     *,
     command: Sequence[str] = DEFAULT_COMMAND,
     storage_url: str = DEFAULT_STORAGE_URL,
+    workers: int = 1,
 ) -> Generator[Target]:
     """Run fhirpub in its default configuration on a store of its own, with one tenant and client.
 
@@ -94,7 +95,8 @@ def service(
         directory = Path(name)
         port = _free_port()
         config = directory / "fhirpub.toml"
-        config.write_text(_config(port, storage_url.format(directory=name, work=work)))
+        url = storage_url.format(directory=name, work=work)
+        config.write_text(_config(port, url, workers))
         credentials = _credentials(command, config)
         serve = [*command, "serve", "--config", str(config), "--port", str(port)]
         with _running(serve, directory) as process:
@@ -155,9 +157,9 @@ def _await_ready(process: subprocess.Popen[bytes], port: int, path: str, directo
     raise TargetFailed(f"a server did not become ready\n{log[-2000:]}")
 
 
-def _config(port: int, storage_url: str) -> str:
+def _config(port: int, storage_url: str, workers: int) -> str:
     return (
-        f'[server]\nhost = "{LOOPBACK}"\nport = {port}\n'
+        f'[server]\nhost = "{LOOPBACK}"\nport = {port}\nworkers = {workers}\n'
         f'base_url = "http://{LOOPBACK}:{port}"\n\n'
         f'[auth]\naudience = "{_AUDIENCE}"\n\n'
         f'[storage]\nurl = "{storage_url}"\n'

@@ -57,11 +57,11 @@ class Work:
     """The operation of MongoDB's driver to compare with, or nothing."""
 
 
-def registering(document_bytes: int, *, results: int = 0) -> Streams:
-    """Register new reports, each with a number of results."""
+def registering(document_bytes: int, *, results: int = 0, indent: int | None = None) -> Streams:
+    """Register new reports, each with a number of results, compact or indented."""
 
     def streams(session: Session, connections: int) -> list[Iterator[Request]]:
-        body = RegisterRequests(session.caller, document_bytes, results=results)
+        body = RegisterRequests(session.caller, document_bytes, results=results, indent=indent)
         return [map(body.request, session.fresh) for _ in range(connections)]
 
     return streams
@@ -100,6 +100,9 @@ def _drawn(requests: list[Request], connections: int) -> list[Iterator[Request]]
 
 WORKS: dict[str, Work] = {
     "register": Work("register, 3 KB", 201, "POST", registering(SMALL_DOCUMENT), driver="insert"),
+    "register-indented": Work(
+        "register, 3 KB, indented", 201, "POST", registering(SMALL_DOCUMENT, indent=2)
+    ),
     "panel": Work(
         "register with 40 results", 201, "POST", registering(SMALL_DOCUMENT, results=40)
     ),

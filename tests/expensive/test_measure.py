@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import dumps
@@ -82,6 +83,21 @@ def test_too_many_calls_in_one_step_exceed_the_bounds() -> None:
     work = of_calls(200_000)
 
     assert of_body(b"").exceeded(work, measure(work), 0) == ["calls of a step"]
+
+
+def test_memory_that_another_thread_has_taken_once_exceeds_no_bounds() -> None:
+    work = of_calls(100)
+    cost = replace(measure(work), memory=10_000_000)
+
+    assert HEAD.exceeded(work, cost, 0) == []
+
+
+def test_memory_that_is_taken_each_time_exceeds_the_bounds() -> None:
+    def work() -> Iterator[None]:
+        yield
+        assert len(bytearray(1_000_000)) == 1_000_000
+
+    assert HEAD.exceeded(work, measure(work), 0) == ["memory"]
 
 
 def test_a_regular_expression_that_backtracks_exceeds_the_bounds() -> None:
