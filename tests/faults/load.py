@@ -26,6 +26,8 @@ _LARGEST = 200_000
 _REWRITTEN = {"id", "subject", "performer"}
 """The elements that the service changes in a report; the rest is kept literally."""
 _MISSING_DOCUMENTS: list[dict[str, Any]] = [
+    {"$set": {"attached": {"$ifNull": ["$attached.sha256", []]}}},
+    {"$set": {"documents": {"$setDifference": ["$documents", "$attached"]}}},
     {"$unwind": "$documents"},
     {"$set": {"blob": {"$concat": ["$tenant", "/", "$documents"]}}},
     {"$lookup": {"from": "blob", "localField": "blob", "foreignField": "_id", "as": "kept"}},

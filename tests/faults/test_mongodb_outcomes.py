@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, document, register_body
 from tests.mongod.replica_set import ProxiedSet
@@ -153,12 +154,20 @@ def test_a_read_that_met_a_fault_is_tried_again(
     assert read.body == before.body or not success
 
 
-@pytest.mark.parametrize(("times", "success"), [(1, True), (_ALWAYS, False)])
+@pytest.mark.parametrize(
+    ("size", "times", "success"),
+    [
+        (0, 1, True),
+        (0, _ALWAYS, True),  # one insert: a read finds out that it was done
+        (SMALL_BYTES, 1, True),
+        (SMALL_BYTES, _ALWAYS, False),
+    ],
+)
 def test_a_report_is_registered_only_with_its_documents(
-    lab: Integrator, proxy: Proxy, times: int, success: object
+    lab: Integrator, proxy: Proxy, size: int, times: int, success: object
 ) -> None:
     number = next(_values)
-    new = document(b"%%PDF-1.4 %d" % number)
+    new = document(b"%%PDF-1.4 %d" % number + bytes(size))
     body = register_body(f"outcome-{number}", presentedForm=[new])
     proxy.inject(Fault.CUT_REPLY, "insert", "update", times=times)
     first = lab.register(body)
