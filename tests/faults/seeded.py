@@ -243,7 +243,9 @@ class DropsADocument(StoreWrapper):
     """The documents of the third version are not stored."""
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
-        return await self.inner.add(tenant, version, () if version.version == 3 else blobs)
+        if version.version == 3:
+            version, blobs = replace(version, attached=()), ()
+        return await self.inner.add(tenant, version, blobs)
 
 
 class RepeatsInOtherWords(StoreWrapper):
