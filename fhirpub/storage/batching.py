@@ -24,11 +24,13 @@ K = TypeVar("K", bound=Hashable)
 class Bounds:
     """How much may go together, and how much may wait.
 
-    A batch has at most ``items`` and, unless it is of one item, at most ``size`` bytes.
+    A batch has at most ``items`` and, unless it is of one item, at most ``size`` bytes. An item of
+    more than ``alone`` bytes shares its batch with no other, which would wait for it.
     """
 
     items: int = 128
     size: int = 8 * 1024 * 1024
+    alone: int = 8 * 1024 * 1024
     waiting: int = 4096
     in_flight: int = 1
 
@@ -76,9 +78,7 @@ class GroupCommit(Generic[T, R]):
         outcome: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._deadline.watch(outcome)
         self._waiting.append(Waiting(item, size, outcome))
-        if not self._starting and len(self._workers) < self._bounds.in_flight:
-            self._starting = True
-            self._workers.add(asyncio.create_task(self._work()))
+        self._start_worker()
         return outcome
 
     async def drain(self) -> None:
@@ -86,26 +86,41 @@ class GroupCommit(Generic[T, R]):
         while self._workers:
             await asyncio.wait(self._workers)
 
+    def _start_worker(self) -> None:
+        """Let one more batch be in flight, if something waits for it."""
+        is_free = not self._starting and len(self._workers) < self._bounds.in_flight
+        if self._waiting and is_free:
+            self._starting = True
+            self._workers.add(asyncio.create_task(self._work()))
+
     async def _work(self) -> None:
         self._starting = False
         itself = {asyncio.current_task()}  # by the end its loop may be gone
         try:
             while self._waiting:
-                await self._commit_batch(self._take())
+                batch = self._take()
+                self._start_worker()  # for what this batch has no room for
+                await self._commit_batch(batch)
         finally:
             # Here and not when the task is seen to be done, a turn of the loop later: an item
             # that arrives in between needs a worker of its own.
             self._workers -= itself
 
     def _take(self) -> list[Waiting[T, R]]:
-        batch = [self._waiting.popleft()]
-        room = self._bounds.size - batch[0].size
+        batch: list[Waiting[T, R]] = []
+        room = self._bounds.size
         while self._waiting and len(batch) < self._bounds.items:
-            room -= self._waiting[0].size
-            if room < 0:
+            if not self._may_join(self._waiting[0], batch, room):
                 break
             batch.append(self._waiting.popleft())
+            room -= batch[-1].size
         return batch
+
+    def _may_join(self, item: Waiting[T, R], batch: Sequence[Waiting[T, R]], room: int) -> bool:
+        """Return whether a batch that has so much room left takes this item too."""
+        if not batch:
+            return True
+        return item.size <= room and max(item.size, batch[0].size) <= self._bounds.alone
 
     async def _commit_batch(self, batch: list[Waiting[T, R]]) -> None:
         try:

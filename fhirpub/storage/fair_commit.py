@@ -18,7 +18,8 @@ from fhirpub.storage.batching import Bounds, GroupCommit, R, T, Waiting
 class FairCommit(GroupCommit[T, R]):
     """A `GroupCommit` that knows the owner of each item; the size of an item is what it costs.
 
-    Items of one owner stay in their order. An item beyond the bound of a batch goes alone.
+    Items of one owner stay in their order. An item beyond the bound of a batch goes alone, as do
+    those of which the bounds say so.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class FairCommit(GroupCommit[T, R]):
         while turns and len(batch) < self._bounds.items:
             used, place, owner = heapq.heappop(turns)
             queue = queues[owner]
-            if batch and queue[0].size > room:
+            if not self._may_join(queue[0], batch, room):
                 continue  # the next in its queue must not overtake it
             batch.append(queue.popleft())
             room -= batch[-1].size

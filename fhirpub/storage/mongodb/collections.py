@@ -10,8 +10,11 @@ from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.schema import Records
 
-SEVERAL = Bounds(in_flight=3)
-"""The driver works in threads and the server beside us: while one batch is away, others can be."""
+SEVERAL = Bounds(alone=1024 * 1024, in_flight=3)
+"""The driver works in threads and the server beside us: while one batch is away, others can be.
+
+A megabyte takes the server some ten milliseconds, a batch of small versions a few.
+"""
 
 
 def one_batch(most: int) -> dict[str, int]:

@@ -25,7 +25,8 @@ _FEW_VALUES = 500
 """More search values than a report has with forty results; the server takes 2 ms for so many."""
 _FEW_MEMBERS = 100
 """To encode more takes more than five milliseconds."""
-_MAX_DENSE, _DENSE_PER_TENANT = 2, 1
+_SHORT_BYTES = 4 * 1024 * 1024
+_MAX_LONG, _LONG_PER_TENANT = 2, 1
 """Fewer than there are batches on their way at a time: one is left for all other versions."""
 _MAX_LARGE, _LARGE_PER_TENANT = 4, 2
 """So many versions have pieces of their documents written at a time."""
@@ -60,7 +61,7 @@ class Opened:
         self._seconds = seconds
         self._large = FairTurns(max_turns=_MAX_LARGE, per_owner=_LARGE_PER_TENANT)
         self._adding_large: set[asyncio.Task[bool]] = set()
-        self._dense = FairTurns(max_turns=_MAX_DENSE, per_owner=_DENSE_PER_TENANT)
+        self._long = FairTurns(max_turns=_MAX_LONG, per_owner=_LONG_PER_TENANT)
         self.reads = Reads(
             versions,
             blobs,
@@ -102,12 +103,12 @@ class Opened:
     async def _add(self, addition: Addition) -> bool:
         """Add a version.
 
-        Those with many search values wait for a turn of their tenant: the batch that one of
-        them is in takes long.
+        Those with many search values, or of many megabytes, wait for a turn of their tenant: the
+        batch that one of them is in takes long.
         """
-        if addition.values <= _FEW_VALUES:
+        if addition.values <= _FEW_VALUES and addition.size <= _SHORT_BYTES:
             return await self.additions.add(addition, size=addition.size)
-        async with self._turn(self._dense, addition.tenant):
+        async with self._turn(self._long, addition.tenant):
             return await self.additions.add(addition, size=addition.size)
 
     @asynccontextmanager

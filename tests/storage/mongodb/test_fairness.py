@@ -1,12 +1,15 @@
-"""Versions with many search values, or large documents, of one tenant delay no other tenant's."""
+"""Versions that are large or have many search values, of one tenant, delay no other tenant's."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
+
+import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.contract import Blob
+from fhirpub.storage.contract import Blob, Version
 from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.store import MongoStore
@@ -24,6 +27,16 @@ from tests.storage.mongodb.helpers import (
 DENSE = encode([("code", str(number), "") for number in range(1_000)])
 
 
+def dense() -> Version:
+    """Return a version with many search values."""
+    return a_version(search=DENSE)
+
+
+def heavy() -> Version:
+    """Return a version of many megabytes."""
+    return a_version(body=b'{"text": "%b"}' % os.urandom(2_500_000).hex().encode())
+
+
 async def test_dense_versions_of_one_tenant_are_sent_one_at_a_time(store: Store) -> None:
     with COMMANDS.recorded() as sent:
         added = await asyncio.gather(*(store.add(LAB, a_version(search=DENSE)) for _ in range(4)))
@@ -32,17 +45,39 @@ async def test_dense_versions_of_one_tenant_are_sent_one_at_a_time(store: Store)
     assert [len(insert["documents"]) for insert in sent] == [1] * 4
 
 
-async def test_a_version_waits_for_no_dense_ones_of_two_tenants(url: str, admin: Admin) -> None:
+@pytest.mark.parametrize("long", [dense, heavy])
+async def test_a_version_waits_for_no_long_ones_of_two_tenants(
+    url: str, admin: Admin, long: Callable[[], Version]
+) -> None:
     store = await start_behind_faults(f"{url}&appName=tried", deadline_seconds=30, production=True)
     with failing(admin, "insert", times=2, blockConnection=True, blockTimeMS=5_000):
-        dense = []
+        adding = []
         for tenant in (LAB, LAB, "third", "third"):
-            dense.append(asyncio.create_task(store.add(tenant, a_version(search=DENSE))))
+            adding.append(asyncio.create_task(store.add(tenant, long())))
             await asyncio.sleep(0.1)
 
         assert await store.add(OTHER, a_version())
-        assert not any(task.done() for task in dense)
-        assert await asyncio.gather(*dense) == [True] * 4
+        assert not any(task.done() for task in adding)
+        assert await asyncio.gather(*adding) == [True] * 4
+    await store.stop()
+
+
+async def test_a_small_version_waits_for_none_of_a_megabyte_that_came_with_it(
+    url: str, admin: Admin, database: Database
+) -> None:
+    store = await start_behind_faults(f"{url}&appName=tried", deadline_seconds=30, production=True)
+    blobs = [a_blob(os.urandom(60_000)) for _ in range(20)]
+    large = a_version(documents=tuple(blob.sha256 for blob in blobs))
+    namespace = f"{database.name}.{schema.BLOB}"
+    with failing(
+        admin, "insert", namespace=namespace, times=1, blockConnection=True, blockTimeMS=3_000
+    ):
+        adding = asyncio.create_task(store.add(LAB, large, blobs))
+        small = asyncio.create_task(store.add(OTHER, a_version()))
+
+        assert await small
+        assert not adding.done()
+        assert await adding
     await store.stop()
 
 

@@ -128,6 +128,26 @@ async def test_an_item_larger_than_a_batch_goes_alone() -> None:
     assert commits.batches == [["a"], ["b"]]
 
 
+async def test_an_item_of_more_than_is_shared_goes_alone_wherever_it_stands() -> None:
+    commits = Commits(bounds=Bounds(alone=10), held=False)
+
+    tasks = commits.hand_in("a") + commits.hand_in("b", "c", size=11) + commits.hand_in("d", "e")
+    await asyncio.gather(*tasks)
+
+    assert commits.batches == [["a"], ["b"], ["c"], ["d", "e"]]
+
+
+async def test_what_a_batch_has_no_room_for_is_in_flight_beside_it() -> None:
+    commits = Commits(bounds=Bounds(items=2, in_flight=2))
+
+    tasks = commits.hand_in("a", "b", "c", "d", "e")
+    await turns()
+
+    assert commits.batches == [["a", "b"], ["c", "d"]]
+    commits.finish(3)
+    assert await asyncio.gather(*tasks) == ["A", "B", "C", "D", "E"]
+
+
 async def test_an_items_own_exception_is_its_callers_alone() -> None:
     commits = Commits(held=False)
 

@@ -16,14 +16,14 @@ class Commits:
     The first letter of an item is its owner, the number after it is what it costs.
     """
 
-    def __init__(self, *, cost: int = 10, items: int = 128) -> None:
+    def __init__(self, *, cost: int = 10, items: int = 128, alone: int = 100) -> None:
         self.batches: list[list[str]] = []
         self._gate = asyncio.Semaphore(0)
         self._group: FairCommit[str, str] = FairCommit(
             self._commit,
             owner_of=lambda item: item[0],
             deadline_seconds=60,
-            bounds=Bounds(size=cost, items=items),
+            bounds=Bounds(size=cost, items=items, alone=alone),
         )
 
     async def _commit(self, batch: Sequence[str]) -> Sequence[str]:
@@ -97,6 +97,16 @@ async def test_a_batch_is_bounded_by_its_number_of_items() -> None:
     await commits.finish(2)
 
     assert commits.batches[1:] == [["a1", "b1"], ["a1", "b1"]]
+
+
+async def test_an_item_of_more_than_is_shared_goes_alone_and_costs_no_more() -> None:
+    commits = Commits(alone=3)
+    await commits.begin("x1")
+    commits.hand_in("a4 b1 b1 b1 b1 b1 a1")
+
+    await commits.finish(3)
+
+    assert commits.batches[1:] == [["a4"], ["b1", "b1", "b1", "b1", "b1", "a1"]]
 
 
 async def test_an_item_beyond_the_bound_goes_alone() -> None:
