@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.01, 0.5
+
 
 def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
     """Return whether the condition became true in time."""
-    until = time.monotonic() + seconds
+    begun = time.monotonic()
     while not true():
-        if time.monotonic() > until:
+        waited = time.monotonic() - begun
+        if waited > seconds:
             return False
-        time.sleep(0.01)
+        # Less and less often: to look may be a request, which takes time from what is waited for.
+        time.sleep(min(max(waited / 10, _SHORTEST_SECONDS), _LONGEST_SECONDS))
     return True

@@ -527,8 +527,9 @@ def test_refusals_without_a_valid_token_fill_no_disk(tmp_path: Path) -> None:
             f"GET {BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x.y.z\r\n\r\n",
             "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n",
         )
+        last = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         for _ in range(5):
-            raw.talk(service, "".join(flood).encode() * 40, seconds=2)
+            raw.talk(service, "".join(flood).encode() * 40 + last)
         for _ in range(100):
             raw.talk(service, b"no request\r\n\r\n")
             service.request("POST", "/oauth/token", b"grant_type=x", FORM)

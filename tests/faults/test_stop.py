@@ -289,7 +289,8 @@ def test_a_child_that_is_no_worker_may_end(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_cannot_use_the_store_says_why(tmp_path: Path) -> None:
-    settings = {"storage": {"url": "mongodb://127.0.0.1:9/absent", "deadline_seconds": 1}}
+    url = "mongodb://127.0.0.1:9/absent?serverSelectionTimeoutMS=500"
+    settings = {"storage": {"url": url, "deadline_seconds": 1}}
     process = ServiceProcess(tmp_path, workers=2, settings=settings)
 
     with pytest.raises(RuntimeError, match="fhirpub: no server that could be written to"):

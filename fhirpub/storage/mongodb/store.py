@@ -59,7 +59,8 @@ _SOCKET_SHARE = 0.5
 """How much of the deadline the driver waits for a search: longer than the server works on it."""
 _GOODBYE_SECONDS = 1.0
 _START_SECONDS = 10.0
-"""At least: a start may meet an election, however short the deadline of requests is."""
+"""At least, unless the URL asks for less (serverSelectionTimeoutMS): a start may meet an election,
+however short the deadline of requests is."""
 _INDEX_SECONDS = 3_600.0
 """An index that was lost is made again from all there is."""
 _log = logger()
@@ -139,7 +140,8 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
     async def start(self) -> None:
         if self._opened is not None:
             return
-        now, seconds = self._clock(), max(self._deadline, _START_SECONDS)
+        patience = min(_START_SECONDS, self._client.delegate.options.server_selection_timeout)
+        now, seconds = self._clock(), max(self._deadline, patience)
         try:
             async with within(seconds):
                 with raise_configuration_errors():

@@ -163,7 +163,7 @@ def test_the_command_says_in_one_line_that_the_store_cannot_be_reached(tmp_path:
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     settings = tmp_path / "fhirpub.toml"
-    url = f"mongodb://user:secret-word@127.0.0.1:{port}/x"
+    url = f"mongodb://user:secret-word@127.0.0.1:{port}/x?serverSelectionTimeoutMS=500"
     settings.write_text(f'[storage]\nurl = "{url}"\ndeadline_seconds = 1.0\n[server]\nport = 0\n')
 
     served = subprocess.run(

@@ -20,6 +20,9 @@ from fhirpub.config.loader import reference
 from fhirpub.config.settings import Config
 from tests.bodies import register_body
 
+SOON = "serverSelectionTimeoutMS=500"
+"""A command waits ten seconds for a server, through an election, unless the URL asks for less."""
+
 
 def leaves(group: click.Group, *path: str) -> list[tuple[str, ...]]:
     found = []
@@ -303,14 +306,14 @@ def test_the_plugins_that_are_on_and_off_are_listed(run: Any) -> None:
         "tenant list",
         "serve --port 0",
         "transfer --to sqlite:///copy.db",
-        "transfer --to mongodb://user:secret-word@127.0.0.1:1/x",
+        f"transfer --to mongodb://user:secret-word@127.0.0.1:1/x?{SOON}",
         "transfer --to mongodb://user:secret-word@127.0.0.1:1",
         "transfer --to mongodb:user:secret-word@127.0.0.1:1/x",
         "transfer --to //user:secret-word@127.0.0.1:1/x",
     ],
 )
 def test_no_command_shows_the_password_of_the_store(run: Any, words: str) -> None:
-    url = "mongodb://user:secret-word@127.0.0.1:1/x?w=1"
+    url = f"mongodb://user:secret-word@127.0.0.1:1/x?w=1&{SOON}"
     settings = {"FHIRPUB_STORAGE__DEADLINE_SECONDS": "0.2", "FHIRPUB_LOGS__LEVEL": "debug"}
     if "secret-word" not in words:
         settings["FHIRPUB_STORAGE__URL"] = url

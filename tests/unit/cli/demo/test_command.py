@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,12 @@ def step(text: str, number: int) -> str:
     return text.partition(f"\n{number}. ")[2].partition(f"\n{number + 1}. ")[0]
 
 
-@pytest.fixture
-def shown(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
+@contextmanager
+def running(folder: Path, environment: dict[str, str]) -> Iterator[str]:
     """Run the demo, keep it running, yield its output up to that point."""
     program = subprocess.Popen(
         [sys.executable, "-m", "fhirpub", "demo", "--port", "0"],
-        cwd=tmp_path,
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -47,6 +48,20 @@ def shown(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
     assert "is deleted" in rest
 
 
+@pytest.fixture
+def shown(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
+    """The output of a demo that is running, for one test."""
+    with running(tmp_path, environment) as output:
+        yield output
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> str:
+    """The output of a demo, for tests that only read it."""
+    with running(tmp_path_factory.mktemp("demo"), environment) as output:
+        return output
+
+
 def test_every_step_succeeds_and_fits_the_terminal(run: Any) -> None:
     done = run("demo", "--exit", "--port", "0")
 
@@ -57,8 +72,8 @@ def test_every_step_succeeds_and_fits_the_terminal(run: Any) -> None:
     assert done.stderr == ""
 
 
-def test_one_event_of_each_kind_arrives(shown: str) -> None:
-    arrived = re.findall(r"X-Webhook-Event: (\S+)", shown)
+def test_one_event_of_each_kind_arrives(read: str) -> None:
+    arrived = re.findall(r"X-Webhook-Event: (\S+)", read)
 
     others = ("encounter_outpatient", "medication_request", "service_request", "device_request")
     assert arrived == [
@@ -68,8 +83,8 @@ def test_one_event_of_each_kind_arrives(shown: str) -> None:
     ]
 
 
-def test_a_reader_finds_the_corrected_result_and_its_report(shown: str) -> None:
-    patient, result, report = (step(shown, number) for number in (12, 13, 14))
+def test_a_reader_finds_the_corrected_result_and_its_report(read: str) -> None:
+    patient, result, report = (step(read, number) for number in (12, 13, 14))
 
     found = re.findall(r"fhir/r4/Patient/([-0-9a-f]{36})\"", patient)
     assert f"--data-urlencode patient={found[0]}" in result
@@ -78,8 +93,8 @@ def test_a_reader_finds_the_corrected_result_and_its_report(shown: str) -> None:
     assert '"value": "NQ-2026-000417"' in report
 
 
-def test_the_event_of_the_correction_names_one_result(shown: str) -> None:
-    event = step(shown, 9)
+def test_the_event_of_the_correction_names_one_result(read: str) -> None:
+    event = step(read, 9)
 
     assert '"added": []' in event
     assert len(re.findall(r'"changed": \["Observation/[-0-9a-f]{36}"\]', event)) == 1
