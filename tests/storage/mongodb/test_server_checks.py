@@ -16,6 +16,7 @@ import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.mongodb import server_checks as mongodb_server
+from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.mongodb.store import MongoStore, from_url
 from fhirpub.testing.store_contract import (
     FOREVER,
@@ -157,6 +158,18 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_in_time() -> None:
 
     assert time.monotonic() - begun < 60
     assert refused.value.reason == "no server that could be written to was found in time"
+
+
+async def test_a_start_waits_no_longer_than_the_url_says() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    url = f"mongodb://127.0.0.1:{port}/x?serverSelectionTimeoutMS=200"
+    begun = time.monotonic()
+
+    with pytest.raises(StoreUnavailable):
+        await store_of(url, seconds=0.2).start()
+
+    assert time.monotonic() - begun < mongodb._START_SECONDS / 2
 
 
 def test_the_command_says_in_one_line_that_the_store_cannot_be_reached(tmp_path: Path) -> None:
