@@ -23,9 +23,10 @@ from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import loads
 from fhirpub.interactions import rules
-from fhirpub.interactions.register import Candidate, build_candidate, validate_submission
+from fhirpub.interactions.register import Candidate, build_candidate
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
+from fhirpub.interactions.validation.validation import validate_submission
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
 from fhirpub.web.services import Services

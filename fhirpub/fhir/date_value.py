@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 TIME_RULE = "must be a date or time such as 2026-11-21 or 2026-11-21T10:00:00Z"
 PREFIXES = ("eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap")
@@ -19,6 +20,7 @@ _SECOND, _MINUTE = 1_000, 60_000
 _LEAP_SECOND = 60
 _PLAIN, _PLAIN_LENGTH = "--T::Z", len("2026-11-20T10:00:00Z")
 """What stands between the digits of a time as it is nearly always stored."""
+_DAY_LENGTH = len("2026-11-20")
 _END_OF_TIME = 253_402_300_800_000  # the first moment of the year 10000
 
 TimeRange = tuple[int, int]
@@ -37,6 +39,10 @@ def parse_range(text: str, *, default_zone: tzinfo) -> TimeRange | None:
             return start, start + _SECOND
     except ValueError:
         pass  # such as a leap second
+    return (_cached if len(text) == _DAY_LENGTH else _parse_range)(text, default_zone)
+
+
+def _parse_range(text: str, default_zone: tzinfo) -> TimeRange | None:
     match = _DATE.fullmatch(text)
     if match is None:
         return None
@@ -48,6 +54,10 @@ def parse_range(text: str, *, default_zone: tzinfo) -> TimeRange | None:
         )
     except (ValueError, OverflowError):
         return None
+
+
+_cached = lru_cache(maxsize=8_192)(_parse_range)
+"""Days of birth are among some ten thousand, those of reports among the last few."""
 
 
 def split_prefix(text: str, *, default_zone: tzinfo) -> tuple[str, TimeRange] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fhirpub.fhir.strict_json import JsonObject
@@ -90,13 +91,13 @@ def items_of(resource: Mapping[str, Any], path: str) -> list[tuple[str, Any]]:
     Dots go deeper, as in ``participant.individual``.
     """
     name, _, rest = path.partition(".")
-    member = resource.get(name)
-    if member is None:
+    if name not in resource:
         return []
-    if isinstance(member, list):
+    member = resource[name]
+    if type(member) is list:
         found = [(f"{name}[{index}]", item) for index, item in enumerate(member)]
     else:
-        found = [(name, member)]
+        found = [] if member is None else [(name, member)]
     if not rest:
         return found
     return [
@@ -133,9 +134,19 @@ def reduce_to(
     resource: Mapping[str, Any], elements: Collection[str], *, siblings: bool = False
 ) -> JsonObject:
     """Return the properties that hold one of the elements; ``siblings``: extensions as well."""
+    if not elements:
+        return {}
+    named, stems = _names_and_stems(tuple(elements))
+    begins = (*stems, "_") if siblings else stems
     return {
         name: value
         for name, value in resource.items()
-        if name in elements
-        or ((siblings or name[:1] != "_") and element_of(name, elements) in elements)
+        if name in named or (name.startswith(begins) and element_of(name, elements) in elements)
     }
+
+
+@lru_cache(maxsize=1024)
+def _names_and_stems(elements: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return elements as a set, and what the forms of those begin with that are choices."""
+    stems = (one.removesuffix("[x]") for one in elements if one.endswith("[x]"))
+    return frozenset(elements), tuple(stems)

@@ -10,6 +10,8 @@ _FORMER = ("old", "maiden")
 
 def name_to_use(names: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the official name, else the first that is not of former days, else the first."""
+    if len(names) == 1:
+        return names[0]
     official = [name for name in names if name.get("use") == "official"]
     current = [name for name in names if name.get("use") not in _FORMER]
     return next(iter([*official, *current, *names]), {})

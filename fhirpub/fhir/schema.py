@@ -26,7 +26,7 @@ from fhirpub.fhir.definitions.schema_documents import (
 )
 from fhirpub.fhir.schema_explanation import Explainer
 from fhirpub.fhir.schema_fast import PartValidator, fast_validator
-from fhirpub.fhir.schema_plain import plain_validators
+from fhirpub.fhir.schema_plain import PlainSchemas
 from fhirpub.fhir.strict_json import JsonObject, in_plain_decimals
 from fhirpub.problems import ContentProblem
 
@@ -56,7 +56,9 @@ class Schemas:
         except (ValueError, jsonschema_rs.ReferencingError) as wrong:
             said = str(wrong).partition("\n")[0]
             raise ConfigurationError(f"the schemas cannot be compiled: {said}") from None
-        self._plain = plain_validators(known, without=extra or ())
+        self.plain = PlainSchemas(known, without=extra or ())
+        """Accepts what is valid and plain. Types with schemas of plugins are never plain, since
+        these may leave open what an object holds."""
         self._documents = {name: known[key] for name, key in types_of(known).items()}
         self._stems = dict(forms_of_choices(list(known.values())))
         self._explainer = Explainer(known, self._stems, parts)
@@ -117,15 +119,6 @@ class Schemas:
         if resource.get("resourceType") != type_name or not self.knows(type_name):
             return False
         return _is_valid(self._accepting, resource)
-
-    def accepts_as_plain(self, type_name: str, resource: JsonObject) -> bool:
-        """Return whether a resource is valid and plain (``schema_plain``).
-
-        One that is not may be valid all the same. Types with schemas of plugins are never plain:
-        these may leave open what an object holds.
-        """
-        engine = self._plain.get(type_name)
-        return engine is not None and _accepts(engine, resource)
 
     def accepts_primitive(self, type_name: str, value: object) -> bool:
         """Return the verdict of the fast engine on a value of a primitive type."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from fhirpub.fhir.definitions.reference_places import reference_places, references_in
 from fhirpub.fhir.definitions.schema_documents import ANY, URN, types_of
 from fhirpub.fhir.schema_fast import fast_validator
 from fhirpub.fhir.strict_json import JsonObject
@@ -31,16 +32,30 @@ _WEB_ADDRESS = {"pattern": "^https?://"}
 _PLAIN_REFERENCE = {"pattern": r"^(?:https?://|[A-Z])[^\u0000-\u0020]*$"}
 
 
-def plain_validators(
-    known: Mapping[str, JsonObject], *, without: Collection[str]
-) -> dict[str, jsonschema_rs.Validator]:
-    """Return a compiled plain schema for each resource type, by its name, except for some."""
-    registry = jsonschema_rs.Registry([*plain_documents(known).items()])
-    return {
-        name: fast_validator({"$ref": key}, registry)
-        for name, key in types_of(known).items()
-        if name not in without
-    }
+class PlainSchemas:
+    """The plain schemas of all resource types, except for those ``without`` one, compiled."""
+
+    def __init__(self, known: Mapping[str, JsonObject], *, without: Collection[str]) -> None:
+        documents = plain_documents(known)
+        registry = jsonschema_rs.Registry([*documents.items()])
+        self._engines = {
+            name: fast_validator({"$ref": key}, registry)
+            for name, key in types_of(known).items()
+            if name not in without
+        }
+        self._places = reference_places(documents)
+
+    def accepts(self, type_name: str, resource: JsonObject) -> bool:
+        """Return whether a resource is valid and plain."""
+        engine = self._engines.get(type_name)
+        try:
+            return engine is not None and engine.is_valid(resource)
+        except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
+            return False
+
+    def references_in(self, resource: JsonObject) -> list[JsonObject]:
+        """Return the objects of a plain resource that have a reference."""
+        return references_in(resource, self._places[resource["resourceType"]])
 
 
 def plain_documents(known: Mapping[str, JsonObject]) -> dict[str, JsonObject]:

@@ -139,6 +139,8 @@ def count(raw: bytes, mark: bytes) -> int:
 
     The data of a document has none of the bytes that JSON is made of.
     """
+    if len(raw) <= _COUNTED_BYTES:
+        return raw.count(mark)
     total, at = 0, raw.find(mark)
     while at >= 0:
         end = at + _COUNTED_BYTES

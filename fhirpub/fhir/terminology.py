@@ -73,13 +73,18 @@ class Terminology:
         systems = [*self.value_sets.get(url, ())]
         return systems[0] if len(systems) == 1 else ""
 
-    def coding_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
-        """Return the remarks on a Coding; never an error."""
+    def knows(self, coding: Mapping[str, Any]) -> bool:
+        """Return whether there is nothing to remark on a Coding: it has a code of its system."""
         system, code = coding.get("system"), coding.get("code")
         if not isinstance(system, str) or not isinstance(code, str):
+            return True
+        return code in self.systems.get(system, ()) or system in self.assumed
+
+    def coding_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
+        """Return the remarks on a Coding; never an error."""
+        if self.knows(coding):
             return []
-        if self.has_code(system, code) or system in self.assumed:
-            return []
+        system, code = str(coding["system"]), str(coding["code"])
         named = system if len(system) <= _MAX_SYSTEM_LENGTH else "named here"
         if self.holds_system(system):
             cases = (one for one in (code.upper(), code.lower()) if self.has_code(system, one))

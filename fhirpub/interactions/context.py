@@ -42,6 +42,9 @@ class Context:
     terminology: Terminology
     clock: Clock
     default_zone: tzinfo
+    accepts_fast: bool = True
+    """Whether what is right is accepted by the short way (ADR 30); tests compare it with the long
+    one."""
     added: Callable[[], None]
     """To be called when a version was added: its events may need publishing."""
     stages: StageScheduler = field(default_factory=StageScheduler)

@@ -253,26 +253,34 @@ class SearchIndexer:
             _refuse_excess(len(values), len(encoded))
         return encoded
 
-    def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
+    def _declared_values(self, resource: JsonObject) -> list[SearchValue]:
+        """Return what the parameters of the type find a resource by."""
         values: list[SearchValue] = []
         for name, take, head, rest in self._taken:
             if head not in resource:
                 continue
-            before = len(values)
-            found = values_at(resource, head, rest)
+            before, found = len(values), resource[head]
+            if rest:
+                found = values_at(resource, head, rest)
+            elif type(found) is not list:
+                found = (found,)
             for item in found:
                 take(values, name, item, self)
             if found and len(values) == before:
                 values.append((name, None, None))
+        return values
+
+    def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
+        values = self._declared_values(resource)
         for name, head, rest in self._taken_typed:
             for item in values_at(resource, head, rest) if head in resource else ():
-                extract_typed(values, name, item)
+                if "type" in item:
+                    extract_typed(values, name, item)
         if not ids:
             return values
         own = {(part.type, ids.get(part.name)) for part in self._only}
         return [
-            (name, "", second) if (second, first) in own else (name, first, second)
-            for name, first, second in values
+            (value[0], "", value[2]) if (value[2], value[1]) in own else value for value in values
         ]
 
 

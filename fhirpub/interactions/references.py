@@ -112,8 +112,8 @@ def point_references_at(
         own = submission.entry.resource
         targets[f"{own['resourceType']}/{own.get('id')}"] = f"{own['resourceType']}/{resource_id}"
     for entry in (submission.entry, *submission.parts.values()):
-        for element in entry.rule_targets:
-            literal = element.get("reference")
+        for element in entry.references:
+            literal = element["reference"]
             if isinstance(literal, str) and literal in targets:
                 element["reference"] = targets[literal]
     _describe_parts(submission, part_ids)
@@ -121,20 +121,22 @@ def point_references_at(
 
 def _describe_parts(submission: Submission, part_ids: Mapping[str, str]) -> None:
     """Add what a reader wants to see of a part to the reference that must lead to it."""
-    resource = submission.entry.resource
-    for part in submission.type.parts:
-        if part.name not in part_ids:
+    resource, parts = submission.entry.resource, submission.parts
+    for name in part_ids:
+        part = submission.declared[name]
+        if part.repeats:
             continue
+        literal = f"{part.type}/{part_ids[name]}"
         for _at, reference in items_of(resource, part.referred_by):
-            if reference.get("reference") == f"{part.type}/{part_ids[part.name]}":
-                describe(reference, submission.parts[part.name].resource)
+            if reference.get("reference") == literal:
+                describe(reference, parts[name].resource)
 
 
 def _point_out(submission: Submission, container: str) -> None:
     """Rewrite what leads from a part to its container, in which it is no longer."""
     for entry in submission.parts.values():
-        for element in entry.rule_targets:
-            if element.get("reference") == "#":
+        for element in entry.references:
+            if element["reference"] == "#":
                 element["reference"] = container
 
 

@@ -6,37 +6,29 @@ the store. A call that loses the race, or is repeated years later, gets the firs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
 
 from fhirpub.errors import InvalidContent, Issue, Refused, StoreUnavailable
-from fhirpub.fhir.document import extract_attachments
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions import references, rules
-from fhirpub.interactions.checks.all_problems import all_problems
-from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
-from fhirpub.interactions.checks.person_identifiers import ambiguous_persons
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT, persons_of, statement_id
-from fhirpub.interactions.leniency.second_reading import read_again
-from fhirpub.interactions.members.checks import check_members, merge_remarks
 from fhirpub.interactions.members.response import response_of
 from fhirpub.interactions.members.versions import first_versions, ids_of_members
 from fhirpub.interactions.patients.conflicts import with_conflicts
-from fhirpub.interactions.repetition.digest import digest_of, is_same
-from fhirpub.interactions.submission.held import Held, held_part_of
+from fhirpub.interactions.repetition.digest import is_same
+from fhirpub.interactions.submission.held import Held, ReadBody, held_part_of
 from fhirpub.interactions.submission.record import Submission, parse
+from fhirpub.interactions.validation.validation import validate_leniently
 from fhirpub.interactions.versions import attach, events_of, to_blobs, with_server_meta
-from fhirpub.plugin_api import Change, ResourceType
+from fhirpub.plugin_api import Change, Entry
 from fhirpub.problems import ContentProblem
-from fhirpub.runtime.stages import Stages, collect
+from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
 from fhirpub.tenant import Tenant
 
 Key = tuple[str, str, str]
-ReadBody = Callable[[Any, ResourceType], Submission]
 Reserve = Callable[[int], Callable[..., None]]
 """Raises what refuses so many new bytes, or returns what to call with ``created`` at the end."""
 
@@ -207,86 +199,6 @@ def _repetition(first: Version, candidate: Candidate) -> Registration:
     return Registration(first, created=False, same=same, repeated=repeated)
 
 
-def validate_leniently(
-    submission: Submission,
-    body: bytes,
-    *,
-    is_xml: bool,
-    read_body: ReadBody,
-    context: Context,
-    tenant_id: str,
-) -> Stages[tuple[Submission, list[Issue]]]:
-    """Return a submission with its issues, as :func:`validate_submission` does.
-
-    If it is wrong, what the settings allow is corrected: then it is the corrected one, with
-    warnings among its remarks, and with the digest of what was sent.
-    """
-    try:
-        return submission, (yield from validate_submission(submission, context, tenant_id))
-    except InvalidContent:
-        corrected, warnings = yield from read_again(
-            body, is_xml=is_xml, settings=context.config.fhir
-        )
-        if not warnings:
-            raise
-    try:
-        second = read_body(corrected, submission.type)
-        issues = yield from validate_submission(second, context, tenant_id)
-    except InvalidContent as problem:
-        raise InvalidContent([*problem.issues, *warnings]) from None
-    second.remarks += warnings
-    second.digest = submission.digest
-    return second, issues
-
-
-def validate_submission(
-    submission: Submission, context: Context, tenant_id: str
-) -> Stages[list[Issue]]:
-    """Return all issues of a submission, errors and remarks, and normalize it on the way.
-
-    Documents are replaced by placeholders, and times become UTC once the digest is taken. Pure,
-    for any thread. Raises TooLarge for documents; InvalidContent, with all errors that can be
-    found, for a wrong structure.
-    """
-    entry, resource_type = submission.entry, submission.type
-    submission.documents, undecodable = extract_attachments(
-        entry.resource, resource_type.attachments
-    )
-    submission.digest = digest_of(submission)
-    zones = list(rules.all_times_as_utc(submission, context))
-    rules.check_limits(
-        submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
-    )
-    yield
-    rules.find_plain(submission, context)
-    structural = [
-        *submission.wrong,
-        *(yield from collect(rules.structure(submission, context, tenant_id))),
-    ]
-    structural += [issue.below(entry.at) for issue in undecodable]
-    checks = chain(
-        rules.check_submission(submission, context, tenant_id),
-        check_members(submission, context, tenant_id),
-        [ambiguous_persons(submission, context)],
-    )
-    if structural:
-        raise InvalidContent(
-            (
-                yield from all_problems(
-                    structural,
-                    [entry, *submission.parts.values()],
-                    between_elements=broken_fhir_rules(submission),
-                    rules=chain([zones], checks),
-                    fhirpath=context.schemas.fhirpath,
-                )
-            )
-        )
-    yield
-    found = [*zones, *broken_fhir_rules(submission)]
-    yield
-    return merge_remarks([*found, *chain.from_iterable(checks)], submission)
-
-
 def build_candidate(submission: Submission, tenant: Tenant, context: Context) -> Stages[Candidate]:
     """Build from a valid submission what is to be stored; pure. Raises TooLarge."""
     submission.remove_placeholders()
@@ -294,27 +206,22 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     identifier = resource["identifier"][0]
     key = (resource_type.name, identifier["system"], identifier["value"])
     resource_id = tenant.resource_id(*key)
-    ids_of_parts = ids_of_members(submission, tenant, resource_id)
-    alone = {name: part for name, part in submission.parts.items() if name not in ids_of_parts}
-    sent = {name: part.resource for name, part in alone.items() if name not in submission.held}
-    persons = persons_of(sent, context.config.patients.person_systems, tenant)
-    held = {name: alone[name].resource for name in submission.held}
-    ids_of_parts |= {name: tenant.part_id(resource_id, name) for name in alone} | persons
-    ids_of_parts |= {name: resource["id"] for name, resource in held.items()}
+    ids_of_parts, alone, persons = _ids_of_parts(submission, resource_id, tenant, context)
     references.point_references_at(submission, ids_of_parts, resource_id)
     rules.write_narratives_in_characters(submission)
     yield
     now = context.clock()
     stored = with_server_meta(resource, resource_id, version=1, updated=now)
     parts = {
-        name: held.get(name)
-        or with_server_meta(
-            entry.resource,
+        name: part.resource
+        if name in submission.held
+        else with_server_meta(
+            part.resource,
             ids_of_parts[name],
             version=statement_id(resource_id, 1) if name in persons else 1,
             updated=now,
         )
-        for name, entry in alone.items()
+        for name, part in alone.items()
     }
     yield
     members = first_versions(submission, ids_of_parts, parts, now=now, context=context)
@@ -345,3 +252,21 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
 def _with_documents(version: Version, submission: Submission) -> Candidate:
     attached, blobs = attach(to_blobs(submission.documents))
     return Candidate(replace(version, attached=attached) if attached else version, blobs)
+
+
+def _ids_of_parts(
+    submission: Submission, resource_id: str, tenant: Tenant, context: Context
+) -> tuple[dict[str, str], Mapping[str, Entry], Mapping[str, str]]:
+    """Return the ids of all parts, those of them without versions, and the persons among them."""
+    ids = ids_of_members(submission, tenant, resource_id)
+    alone, persons = submission.parts, {}
+    if ids:
+        alone = {name: part for name, part in alone.items() if name not in ids}
+    for name, part in alone.items():
+        ids[name] = (
+            part.resource["id"] if name in submission.held else tenant.part_id(resource_id, name)
+        )
+    if systems := context.config.patients.person_systems:
+        sent = {name: one.resource for name, one in alone.items() if name not in submission.held}
+        persons = persons_of(sent, systems, tenant)
+    return ids | persons, alone, persons

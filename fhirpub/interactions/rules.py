@@ -34,7 +34,7 @@ from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext, Rules
 from fhirpub.problems import ContentProblem
 
-_MAX_IDENTIFIER_LENGTH = 2048
+MAX_IDENTIFIER_LENGTH = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
 _MAX_TYPES = 20
 
@@ -60,8 +60,10 @@ def sorted_for_response(issues: Iterable[Issue], context: Context) -> list[Issue
 
     Of errors those of 400 come first: a hundred of 422 must not hide them.
     """
-    found = sorted(issues, key=lambda each: (each.severity != "error", _is_broken_rule(each)))
-    found = found[:MAX_ISSUES]
+    found = [*issues]
+    if len(found) > 1:
+        found.sort(key=lambda each: (each.severity != "error", _is_broken_rule(each)))
+        del found[MAX_ISSUES:]
     return [issue.moved(context.schemas.fhirpath) for issue in found]
 
 
@@ -108,8 +110,8 @@ def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
             )
             yield Issue.error(problem, rule, f"identifier[0].{name}")
     system = one.get("system")
-    if len(f"{system}{one.get('value')}") > _MAX_IDENTIFIER_LENGTH:
-        rule = f"system and value must not have more than {_MAX_IDENTIFIER_LENGTH} characters"
+    if len(f"{system}{one.get('value')}") > MAX_IDENTIFIER_LENGTH:
+        rule = f"system and value must not have more than {MAX_IDENTIFIER_LENGTH} characters"
         yield Issue.error(problem, rule, "identifier[0]")
     if len(_type_codings(one)) > _MAX_TYPES:  # the value is a search value with each of them
         rule = f"must not have more than {_MAX_TYPES} codings"
@@ -168,10 +170,10 @@ def _with_fewer_codes(
 
 def find_plain(submission: Submission, context: Context) -> None:
     """Mark the resources that are valid and so plain that most rules cannot apply to them."""
+    plain = context.schemas.plain
     for entry in (submission.entry, *submission.parts.values()):
-        entry.is_plain = context.schemas.accepts_as_plain(
-            entry.resource["resourceType"], entry.resource
-        )
+        if plain.accepts(entry.resource["resourceType"], entry.resource):
+            entry.mark_as_plain(plain.references_in(entry.resource))
 
 
 def check_structure(
@@ -285,14 +287,15 @@ def codings(
     resource: JsonObject, elements: Sequence[str], rules: RuleContext, *, below: str = ""
 ) -> Iterator[Issue]:
     """Warnings about codes that no value set we hold has; ``below`` a place, if there is one."""
-    prefix = f"{below}." if below else ""
+    prefix, terminology = f"{below}." if below else "", rules.terminology
     for element in elements:
         for at, concept in items_of(resource, element):
             if "coding" not in concept:  # a single Coding, or a concept with text only
-                yield from rules.terminology.coding_issues(concept, f"{prefix}{at}")
+                yield from terminology.coding_issues(concept, f"{prefix}{at}")
             for index, coding in enumerate(concept.get("coding", ())):
-                place = f"{prefix}{at}.coding[{index}]"
-                yield from rules.terminology.coding_issues(coding, place)
+                if not terminology.knows(coding):
+                    place = f"{prefix}{at}.coding[{index}]"
+                    yield from terminology.coding_issues(coding, place)
 
 
 def write_narratives_in_characters(submission: Submission) -> None:
@@ -318,7 +321,10 @@ def times_as_utc(resource: JsonObject, paths: Sequence[str], context: Context) -
     A time beside a date, in one Period, keeps its offset: the date has none to go with it.
     """
     for path in paths:
-        for holder, name, at in values_at(resource, path):
+        head, _, rest = path.partition(".")
+        if head not in resource:
+            continue
+        for holder, name, at in values_at(resource, path) if rest else ((resource, head, head),):
             text = holder[name]
             if not isinstance(text, str) or is_plain_utc(text):
                 continue

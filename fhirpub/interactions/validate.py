@@ -13,17 +13,13 @@ from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT
-from fhirpub.interactions.register import (
-    ReadBody,
-    build_candidate,
-    key_of,
-    validate_leniently,
-)
+from fhirpub.interactions.register import build_candidate, key_of
 from fhirpub.interactions.repetition.digest import is_same
 from fhirpub.interactions.submission.contained import from_contained
-from fhirpub.interactions.submission.held import Held, held_part_of, read_with
+from fhirpub.interactions.submission.held import Held, ReadBody, held_part_of, read_with
 from fhirpub.interactions.submission.parameters import from_parameters, from_wrapped
 from fhirpub.interactions.submission.record import parse
+from fhirpub.interactions.validation.validation import validate_leniently
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import Stages

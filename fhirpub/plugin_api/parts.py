@@ -126,8 +126,9 @@ def patient_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     """
     it, at = entry.resource, entry.at
     yield from _missing(entry, "identifier", "name", "birthDate")
-    genders = (*_GENDERS, "unknown") if context.allow_gender_unknown else _GENDERS
-    yield from _code(it, "gender", genders, at)
+    if it.get("gender") not in _GENDERS:
+        genders = (*_GENDERS, "unknown") if context.allow_gender_unknown else _GENDERS
+        yield from _code(it, "gender", genders, at)
     birth_date = it.get("birthDate")
     if birth_date is not None and len(birth_date) != _FULL_DATE:
         rule = "must be a whole date, YYYY-MM-DD"
@@ -156,7 +157,7 @@ def organization_rules(entry: Entry, context: RuleContext) -> Iterator[Issue]:
     own = {_as_compared(namespace) for namespace in context.organization_namespaces}
     for place, identifier in items_of(it, "identifier"):
         yield from _identifier_type(identifier, context, f"{at}.{place}")
-        ours = _as_compared(identifier.get("system", "")) in own
+        ours = bool(own) and _as_compared(identifier.get("system", "")) in own
         if ours and identifier.get("value", context.tenant_id).lower() != context.tenant_id:
             rule = "is not the organization that this access token stands for"
             yield Issue.error(ContentProblem.ORGANIZATION_MISMATCH, rule, f"{at}.{place}.value")
@@ -187,8 +188,9 @@ def _missing(entry: Entry, *names: str) -> Iterator[Issue]:
 def _telecom(telecom: Mapping[str, Any], at: str) -> Iterator[Issue]:
     if "value" in telecom and "system" not in telecom:
         yield _not_allowed("", _TELECOM_SYSTEMS, f"{at}.system")
-    yield from _code(telecom, "system", _TELECOM_SYSTEMS, at)
-    yield from _code(telecom, "use", _TELECOM_USES, at)
+    for name, allowed in (("system", _TELECOM_SYSTEMS), ("use", _TELECOM_USES)):
+        if telecom.get(name) not in allowed:
+            yield from _code(telecom, name, allowed, at)
 
 
 def _code(
@@ -208,8 +210,9 @@ def _not_allowed(code: str, allowed: Sequence[str], at: str) -> Issue:
 def _identifier_type(
     identifier: Mapping[str, Any], context: RuleContext, at: str
 ) -> Iterator[Issue]:
-    codings = identifier.get("type", {}).get("coding", ())
-    for index, coding in enumerate(codings):
+    if "type" not in identifier:
+        return
+    for index, coding in enumerate(identifier["type"].get("coding", ())):
         place = f"{at}.type.coding[{index}]"
         yield from context.terminology.identifier_type_issues(coding, place)
         if coding.get("code") == "PPN":

@@ -24,13 +24,14 @@ class Entry:
             narrative, contained resource or reference into itself.
     """
 
-    __slots__ = ("_objects", "_places", "_targets", "at", "is_plain", "resource")
+    __slots__ = ("_objects", "_places", "_references", "_targets", "at", "is_plain", "resource")
 
     def __init__(self, resource: JsonObject, at: str) -> None:
         self.resource = resource
         self.at = at
         self.is_plain = False
         self._objects: list[JsonObject] | None = None
+        self._references: list[JsonObject] | None = None
         self._targets: list[JsonObject] | None = None
         self._places: dict[int, str] | None = None
 
@@ -40,6 +41,18 @@ class Entry:
         if self._targets is None:
             self._targets = with_rules(self._all_objects())
         return self._targets
+
+    @property
+    def references(self) -> list[JsonObject]:
+        """The objects in it that have a reference, in any order."""
+        if self._references is None:
+            self._references = [one for one in self.rule_targets if "reference" in one]
+        return self._references
+
+    def mark_as_plain(self, references: list[JsonObject]) -> None:
+        """Note that it is plain; ``references`` are the objects in it that have one."""
+        self.is_plain = True
+        self._references = references
 
     @property
     def identified(self) -> list[JsonObject]:

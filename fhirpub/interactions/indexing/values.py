@@ -57,7 +57,7 @@ def _tokens(values: list[SearchValue], name: str, item: Any, searched: Searched)
         values.append((name, "true" if item else "false", ""))
     else:  # a Coding has a code, an Identifier a value
         for coding in item.get("coding", (item,)):
-            code = coding.get("code", coding.get("value"))
+            code = coding["code"] if "code" in coding else coding.get("value")
             if code is not None:
                 values.append((name, code, coding.get("system", "")))
 
@@ -77,13 +77,15 @@ def encode_typed_code(code: str, value: str) -> str:
 
 
 def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
+    if isinstance(item, str):
+        one = parse_range(item, default_zone=searched.zone)
+        if one is not None:
+            values.append((name, *one))
+        return
+
     def stretch(text: str, beside: str = "") -> TimeRange | None:
         return parse_range(text, default_zone=zone_of(beside) or searched.zone)
 
-    if isinstance(item, str):
-        one = parse_range(item, default_zone=searched.zone)
-        values += [] if one is None else [(name, *one)]
-        return
     known = [element for element in map(stretch, item.get("event", ())) if element is not None]
     bounds = item.get("repeat", _NOTHING).get("boundsPeriod", item)
     start, end = bounds.get("start", ""), bounds.get("end", "")

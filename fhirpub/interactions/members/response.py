@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from fhirpub.errors import Issue
@@ -31,8 +32,7 @@ def response_of(
     Members follow in the order in which they were sent, each by its address.
     """
     short = _short_form(stored, submission.type, context)
-    said = f"{submission.type.name} was created"
-    created = Issue.information(ContentProblem.ACCEPTED, said)
+    created = _say_created(submission.type.name)
     issues = outcome_of([created, *submission.remarks], fhir_url=context.fhir_url)
     return {
         "resourceType": "Parameters",
@@ -42,6 +42,11 @@ def response_of(
             {"name": "issues", "resource": issues},
         ],
     }
+
+
+@cache
+def _say_created(type_name: str) -> Issue:
+    return Issue.information(ContentProblem.ACCEPTED, f"{type_name} was created")
 
 
 def _short_form(stored: JsonObject, resource_type: ResourceType, context: Context) -> JsonObject:

@@ -17,10 +17,11 @@ from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions import rules
 from fhirpub.interactions.checks.narrative_truth import WITHDRAWN
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.register import Prepared, ReadBody, prepare_registration
+from fhirpub.interactions.register import Prepared, prepare_registration
 from fhirpub.interactions.repetition.canonical import canonical
 from fhirpub.interactions.repetition.difference import differing_names
 from fhirpub.interactions.revision.patients import is_held, keep_patients
+from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.versions import events_of, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType

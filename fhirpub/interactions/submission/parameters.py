@@ -11,7 +11,8 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.xml.tables import tables
 from fhirpub.interactions.submission.contained import from_contained
 from fhirpub.interactions.submission.record import ANY_RESOURCE, Submission, resources_in
-from fhirpub.plugin_api import Entry, Part, ResourceType
+from fhirpub.interactions.submission.usual import entries_of_type, read_usual
+from fhirpub.plugin_api import Entry, ResourceType
 from fhirpub.problems import ContentProblem
 
 MAX_MEMBERS = 1_000
@@ -25,6 +26,11 @@ def from_parameters(body: Any, resource_type: ResourceType) -> Submission:
     a name. Other errors of the envelope are those of the submission, to be reported with the
     problems of its resources; a type may have required fewer parts when it was registered.
     """
+    return read_usual(body, resource_type) or _read(body, resource_type)
+
+
+def _read(body: Any, resource_type: ResourceType) -> Submission:
+    """Read what is not usual, or wrong."""
     entries = _entries(body, resource_type)
     sorter = _Sorter(resource_type)
     for index, entry in enumerate(entries):
@@ -56,7 +62,7 @@ class _Sorter:
 
     def __init__(self, resource_type: ResourceType) -> None:
         self._type = resource_type
-        self.types, self._named = _entries_of(resource_type)
+        self.types, self._named, self._required = entries_of_type(resource_type)
         self._counts: dict[str, int] = {}
         self.declared = dict(self._named)
         self.found: dict[str, Entry] = {}
@@ -107,26 +113,8 @@ class _Sorter:
         return [
             missing_entry(name, type_name, ((one.resource, one.at) for one in self.untaken))
             for name, type_name in self.types.items()
-            if name not in self._counts and (name not in self._named or self._named[name].required)
+            if name not in self._counts and name in self._required
         ]
-
-
-_Declared = tuple[Mapping[str, str], Mapping[str, Part]]
-_declared: dict[int, tuple[ResourceType, _Declared]] = {}
-
-
-def _entries_of(resource_type: ResourceType) -> _Declared:
-    """Return the types and the parts that a type takes by the names of their entries.
-
-    They are found once for each declaration, which is never changed nor released.
-    """
-    known = _declared.get(id(resource_type))
-    if known is None:
-        parts = {part.name: part for part in resource_type.parts}
-        types = {resource_type.entry_name: resource_type.name}
-        types |= {name: part.type for name, part in parts.items()}
-        known = _declared[id(resource_type)] = (resource_type, (types, parts))
-    return known[1]
 
 
 def _ignored(entry: Entry) -> Issue:

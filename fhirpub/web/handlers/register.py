@@ -7,13 +7,13 @@ from functools import cached_property, partial
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import (
     Prepared,
-    ReadBody,
     Registration,
     prepare_registration,
     register,
     reserve_nothing,
 )
 from fhirpub.interactions.submission.contained import from_contained
+from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler

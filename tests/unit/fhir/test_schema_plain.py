@@ -156,7 +156,7 @@ def test_a_plain_resource_breaks_no_rule_that_is_not_asked(type_name: str) -> No
     @given(st.one_of(nearly_plain(type_name), mutated(type_name)))
     def nothing_is_wrong(resources: list[dict[str, Any]]) -> None:
         for resource in resources:
-            if SCHEMAS.accepts_as_plain(type_name, resource):
+            if SCHEMAS.plain.accepts(type_name, resource):
                 assert [*problems(resource)] == []
 
     nothing_is_wrong()
@@ -166,13 +166,13 @@ def test_a_plain_resource_breaks_no_rule_that_is_not_asked(type_name: str) -> No
 def test_the_resources_that_are_tried_include_plain_ones(type_name: str) -> None:
     find(
         nearly_plain(type_name),
-        lambda found: SCHEMAS.accepts_as_plain(type_name, found[0]),
+        lambda found: SCHEMAS.plain.accepts(type_name, found[0]),
         settings=settings(relaxed, max_examples=2_000, phases=[Phase.generate]),
     )
 
 
 def test_a_usual_report_is_plain() -> None:
-    assert SCHEMAS.accepts_as_plain("DiagnosticReport", REPORT)
+    assert SCHEMAS.plain.accepts("DiagnosticReport", REPORT)
 
 
 @pytest.mark.parametrize("place", UNUSUAL.values(), ids=UNUSUAL)
@@ -182,7 +182,7 @@ def test_what_rules_look_at_is_not_plain(place: tuple[str, ...]) -> None:
     for name in place[:-1]:
         holder = holder[name]
     holder[place[-1]] = VALUES[place]
-    assert not SCHEMAS.accepts_as_plain("DiagnosticReport", report)
+    assert not SCHEMAS.plain.accepts("DiagnosticReport", report)
 
 
 def test_a_range_with_a_high_and_a_canonical_are_not_plain() -> None:
@@ -195,11 +195,11 @@ def test_a_range_with_a_high_and_a_canonical_are_not_plain() -> None:
         "subject": {"reference": "Patient/p"},
     }
 
-    assert SCHEMAS.accepts_as_plain("Observation", {**observation, "referenceRange": [limits]})
-    assert not SCHEMAS.accepts_as_plain("Observation", {**observation, "valueRange": limits})
-    assert SCHEMAS.accepts_as_plain("ServiceRequest", request)
+    assert SCHEMAS.plain.accepts("Observation", {**observation, "referenceRange": [limits]})
+    assert not SCHEMAS.plain.accepts("Observation", {**observation, "valueRange": limits})
+    assert SCHEMAS.plain.accepts("ServiceRequest", request)
     defined = {**request, "instantiatesCanonical": ["https://lab.example/plan"]}
-    assert not SCHEMAS.accepts_as_plain("ServiceRequest", defined)
+    assert not SCHEMAS.plain.accepts("ServiceRequest", defined)
 
 
 def test_a_type_with_a_schema_of_a_plugin_is_never_plain() -> None:
@@ -210,4 +210,4 @@ def test_a_type_with_a_schema_of_a_plugin_is_never_plain() -> None:
     }
     schemas = Schemas({"Immunization": document})
     assert schemas.accepts("Immunization", {"resourceType": "Immunization"})
-    assert not schemas.accepts_as_plain("Immunization", {"resourceType": "Immunization"})
+    assert not schemas.plain.accepts("Immunization", {"resourceType": "Immunization"})

@@ -9,8 +9,8 @@ from functools import partial
 from fhirpub.errors import NoSuchResource
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.read import read_patient
-from fhirpub.interactions.register import Prepared, ReadBody, Rejected
-from fhirpub.interactions.submission.held import Held, read_with
+from fhirpub.interactions.register import Prepared, Rejected
+from fhirpub.interactions.submission.held import Held, ReadBody, read_with
 from fhirpub.runtime.stages import Stages
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler

@@ -1,0 +1,69 @@
+"""What most resources look like, about which some rules have nothing to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fhirpub.config.settings import ABSOLUTE_URI
+from fhirpub.fhir.document import Document
+from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions import rules
+from fhirpub.interactions.submission.record import Submission
+from fhirpub.plugin_api import ResourceType
+
+_PDF = "application/pdf"
+_SHA256_DIGITS = 64
+
+
+def has_usual_identifier(resource: JsonObject) -> bool:
+    """Return whether the rule for the identifier has nothing to say about a resource."""
+    identifiers = resource.get("identifier")
+    if type(identifiers) is not list or len(identifiers) != 1 or "type" in identifiers[0]:
+        return not any(rules.identifier(resource))
+    system, value = identifiers[0].get("system", ""), identifiers[0].get("value", "")
+    return (
+        bool(value.strip())
+        and len(system) + len(value) <= rules.MAX_IDENTIFIER_LENGTH
+        and ABSOLUTE_URI.fullmatch(system) is not None
+    )
+
+
+def has_usual_attachments(
+    resource: JsonObject, resource_type: ResourceType, documents: Sequence[Document]
+) -> bool:
+    """Return whether all attachments are documents in PDF with their SHA-256 in hex."""
+    attachments = [one for name in resource_type.attachments for one in resource.get(name, ())]
+    if resource_type.attachments_required and not all(
+        name in resource for name in resource_type.attachments
+    ):
+        return False
+    return len(attachments) == len(documents) and all(
+        map(_is_usual_attachment, attachments, documents)
+    )
+
+
+def _is_usual_attachment(attachment: JsonObject, document: Document) -> bool:
+    return (
+        document.content_type == _PDF
+        and attachment.get("hash") == document.sha256
+        and "url" not in attachment
+        and attachment.get("size", len(document.data)) == len(document.data)
+        and document.data.startswith(b"%PDF-")
+    )
+
+
+def has_usual_references(submission: Submission) -> bool:
+    """Return whether all references lead to parts, and each part is referred to as it must."""
+    resource, local, declared = submission.entry.resource, submission.local, submission.declared
+    for reference in submission.entry.references:
+        literal = reference["reference"]
+        if type(literal) is not str or literal not in local:
+            return False
+    for key in submission.parts:
+        element = declared[key].referred_by
+        if element and not declared[key].repeats:
+            member = resource.get(element)
+            places = member if type(member) is list else (member,)
+            if not any(one and local.get(one.get("reference", "")) == key for one in places):
+                return False
+    return True

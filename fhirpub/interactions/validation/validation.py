@@ -1,0 +1,78 @@
+"""Validates a submission: accepts it fast or explains slowly, as it came or as it was meant."""
+
+from __future__ import annotations
+
+from fhirpub.errors import InvalidContent, Issue
+from fhirpub.fhir.document import extract_attachments
+from fhirpub.interactions import rules
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.leniency.second_reading import read_again
+from fhirpub.interactions.members.checks import merge_remarks
+from fhirpub.interactions.repetition.digest import digest_of
+from fhirpub.interactions.submission.held import ReadBody
+from fhirpub.interactions.submission.record import Submission
+from fhirpub.interactions.validation.acceptance import accept
+from fhirpub.interactions.validation.explanation import explain
+from fhirpub.runtime.stages import Stages
+
+
+def validate_leniently(
+    submission: Submission,
+    body: bytes,
+    *,
+    is_xml: bool,
+    read_body: ReadBody,
+    context: Context,
+    tenant_id: str,
+) -> Stages[tuple[Submission, list[Issue]]]:
+    """Return a submission with its issues, as :func:`validate_submission` does.
+
+    If it is wrong, what the settings allow is corrected: then it is the corrected one, with
+    warnings among its remarks, and with the digest of what was sent.
+    """
+    try:
+        return submission, (yield from validate_submission(submission, context, tenant_id))
+    except InvalidContent:
+        corrected, warnings = yield from read_again(
+            body, is_xml=is_xml, settings=context.config.fhir
+        )
+        if not warnings:
+            raise
+    try:
+        second = read_body(corrected, submission.type)
+        issues = yield from validate_submission(second, context, tenant_id)
+    except InvalidContent as problem:
+        raise InvalidContent([*problem.issues, *warnings]) from None
+    second.remarks += warnings
+    second.digest = submission.digest
+    return second, issues
+
+
+def validate_submission(
+    submission: Submission, context: Context, tenant_id: str
+) -> Stages[list[Issue]]:
+    """Return all issues of a submission, errors and remarks, and normalize it on the way.
+
+    Documents are replaced by placeholders, and times become UTC once the digest is taken. Pure,
+    for any thread. Raises TooLarge for documents; InvalidContent, with all errors that can be
+    found, for a wrong structure.
+    """
+    entry, resource_type = submission.entry, submission.type
+    submission.documents, undecodable = extract_attachments(
+        entry.resource, resource_type.attachments
+    )
+    submission.digest = digest_of(submission)
+    zones = list(rules.all_times_as_utc(submission, context))
+    rules.check_limits(
+        submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
+    )
+    yield
+    rules.find_plain(submission, context)
+    remarks = None
+    if context.accepts_fast and not undecodable:
+        remarks = yield from accept(submission, zones, context, tenant_id)
+    if remarks is None:
+        remarks = yield from explain(
+            submission, zones, undecodable=undecodable, context=context, tenant_id=tenant_id
+        )
+    return merge_remarks(remarks, submission)
