@@ -104,8 +104,9 @@ def point_references_at(
     """Rewrite every reference to a part, wherever it stands, to the part's own id (ADR 15, 24)."""
     if submission.placeholders:
         _point_out(submission, f"{submission.type.name}/{resource_id}")
+    declared = submission.declared
     targets = {
-        literal: f"{submission.parts[name].resource['resourceType']}/{part_ids[name]}"
+        literal: f"{declared[name].type}/{part_ids[name]}"
         for literal, name in submission.local.items()
     }
     if submission.members:  # only they can refer to the resource, by the id that it was sent with

@@ -309,7 +309,8 @@ def write_narratives_in_characters(submission: Submission) -> None:
 def all_times_as_utc(submission: Submission, context: Context) -> Iterator[Issue]:
     """Convert the times of a submission and of its members to UTC, each as declared."""
     entry, paths = submission.entry, submission.type.times
-    yield from _each(entry, times_as_utc(entry.resource, paths, context))
+    for issue in times_as_utc(entry.resource, paths, context):
+        yield issue.below(entry.at)
     for key, member in submission.members.items():
         paths = submission.declared[key].times
         yield from _each(member, times_as_utc(member.resource, paths, context))

@@ -50,11 +50,16 @@ def meta_of_subset(resource: Mapping[str, Any]) -> JsonObject:
     Other profiles may require what was left out, as vital signs require a value (vs-2).
     """
     meta = resource["meta"]
-    base = f"{_DEFINITIONS}{resource['resourceType']}"
-    kept = {name: value for name, value in meta.items() if name not in ("profile", "_profile")}
-    profiles = [name for name in meta.get("profile", ()) if name and name.split("|")[0] == base]
-    if profiles:
-        kept["profile"] = profiles
+    kept = {**meta}
+    if "profile" in meta or "_profile" in meta:
+        kept.pop("profile", None)
+        kept.pop("_profile", None)
+        base = f"{_DEFINITIONS}{resource['resourceType']}"
+        profiles = [one for one in meta.get("profile", ()) if one and one.split("|")[0] == base]
+        if profiles:
+            kept["profile"] = profiles
+    if "tag" not in meta:
+        return {**kept, "tag": [_SUBSETTED]}
     tags = [tag for tag in meta.get("tag", ()) if tag.get("code") != _SUBSETTED["code"]]
     return {**kept, "tag": [*tags, _SUBSETTED]}
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
+
+from fhirpub.fhir.strict_json import dumps, loads_stored
 
 NEAR_MISSES: tuple[Any, ...] = (
     # times: offsets and fractions that some readers take and FHIR does not, and the other way
@@ -89,6 +92,29 @@ NEAR_MISSES: tuple[Any, ...] = (
 )
 """Values that differ little from right ones, or are right where nobody expects them."""
 
+LIKELY: Mapping[str, Sequence[Any]] = {
+    "reference": ("Patient/nobody", "https://ehr.example/Patient/1", "#p1", "urn:uuid:x", "x y"),
+    "system": ("lab.example", "urn:oid:2.999.1", "http://loinc.org", "urn:oid:x", "phone"),
+    "code": ("58410-2", "hm", "PPN", "x"),
+    "status": ("amended", "entered-in-error", "x"),
+    "use": ("old", "temp", "x"),
+    "gender": ("unknown", "x"),
+    "birthDate": ("2099-01-01", "1980", "1980-02-30"),
+    "contentType": ("application/PDF", "text/plain", "pdf"),
+    "hash": ("x", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+    "data": ("AAAA", "JVBERi0x", "JVBE Ri0x", "=", "\x00x"),
+    "name": ("observation", "patient", "x"),
+    "resourceType": ("Patient", "Organization", "x"),
+    "id": ("x", "x y", ""),
+    "value": ("x" * 2_048, " ", "\u00a0"),
+    **dict.fromkeys(
+        ("effectiveDateTime", "issued", "creation", "authoredOn", "start", "end"),
+        tuple(value for value in NEAR_MISSES if isinstance(value, str) and value[:1].isdigit()),
+    ),
+}
+"""Values that nearly fit under some names."""
+
+_NOTHING = object()
 _EXTENSION = {"url": "https://lab.example/x", "valueString": "x"}
 ADDITIONS: tuple[tuple[str, Any], ...] = (
     ("contained", [{"resourceType": "Patient", "id": "p9"}]),
@@ -151,6 +177,47 @@ def mutants(body: Any, *, seed: int, number: int) -> Iterator[Any]:
         for _ in range(chance.choice((1, 1, 1, 2, 3))):
             chance.choice(_CHANGES)(chance, mutant)
         yield mutant
+
+
+def near_misses(body: Any, likely: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
+    """Yield copies of a body with one change, at each place of it in turn.
+
+    Args:
+        body: JSON values.
+        likely: Values to put into the place of texts, by the name that they stand under.
+
+    Yields:
+        For each place a copy without what stands there, copies with one of ``NEAR_MISSES`` and
+        with each value that is likely there; for each object a copy with each of ``ADDITIONS``.
+    """
+    text = dumps(body)
+    for number, (_holder, place) in enumerate([*_places(body)]):
+        values = likely.get(place, ()) if isinstance(place, str) else ()
+        for value in (_NOTHING, NEAR_MISSES[number % len(NEAR_MISSES)], *values):
+            mutant = loads_stored(text)
+            inside, name = next(islice(_places(mutant), number, None))
+            del inside[name]
+            if value is not _NOTHING:
+                _insert(inside, name, value)
+            yield mutant
+    for number, holder in enumerate([*_holders(body)]):
+        for name, value in ADDITIONS if isinstance(holder, dict) else ():
+            mutant = loads_stored(text)
+            next(islice(_holders(mutant), number, None))[name] = copy.deepcopy(value)
+            yield mutant
+
+
+def _places(body: Any) -> Iterator[tuple[Any, Any]]:
+    for holder in _holders(body):
+        for place in [*holder] if isinstance(holder, dict) else range(len(holder)):
+            yield holder, place
+
+
+def _insert(holder: Any, place: Any, value: Any) -> None:
+    if isinstance(holder, list):
+        holder.insert(place, copy.deepcopy(value))
+    else:
+        holder[place] = copy.deepcopy(value)
 
 
 def _replace_value(chance: random.Random, mutant: Any) -> None:

@@ -5,6 +5,7 @@ The groups of promises are in `fhirpub.testing.contracts.resource_type`.
 
 from __future__ import annotations
 
+from fhirpub.testing.contracts.resource_type.acceptance import ResourceAcceptanceContract
 from fhirpub.testing.contracts.resource_type.members import ResourceMemberContract
 from fhirpub.testing.contracts.resource_type.registration import ResourceRegistrationContract
 from fhirpub.testing.contracts.resource_type.search import ResourceSearchContract
@@ -13,6 +14,7 @@ from fhirpub.testing.contracts.resource_type.updates import ResourceUpdateContra
 
 class ResourceTypeContract(
     ResourceRegistrationContract,
+    ResourceAcceptanceContract,
     ResourceMemberContract,
     ResourceUpdateContract,
     ResourceSearchContract,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 MAX_TEXT = 128
@@ -44,21 +44,22 @@ def _is_shown(character: str) -> bool:
     return not unicodedata.combining(character) and unicodedata.category(character) != "Cf"
 
 
-def texts_of(item: str | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a string or a HumanName that searches find, each with its kind."""
+def texts_of(item: str | Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the texts of a string or a HumanName that searches find, each with its kind."""
+    found: list[tuple[str, str]] = []
     if isinstance(item, str):
-        yield from _known(item, "")
-        return
-    yield from _known(item.get(FAMILY), FAMILY)
+        _add(found, item, "")
+        return found
+    _add(found, item.get(FAMILY), FAMILY)
     for given in item.get(GIVEN, ()):
-        yield from _known(given, GIVEN)
-    for text, _kind in _known(item.get(TEXT), TEXT):
-        words = text.split(" ", maxsplit=_MAX_WORDS - 1)
-        for number in range(len(words)):
-            yield " ".join(words[number:]), TEXT
+        _add(found, given, GIVEN)
+    if TEXT in item:
+        words = normalize_text(item[TEXT]).split(" ", maxsplit=_MAX_WORDS - 1)
+        found += [(" ".join(words[number:]), TEXT) for number in range(len(words)) if words[0]]
+    return found
 
 
-def _known(text: str | None, kind: str) -> Iterator[tuple[str, str]]:
+def _add(found: list[tuple[str, str]], text: str | None, kind: str) -> None:
     normalized = normalize_text(text) if text else ""  # a gap in a list of names is None
     if normalized:
-        yield normalized, kind
+        found.append((normalized, kind))

@@ -100,7 +100,7 @@ def _times(values: list[SearchValue], name: str, item: Any, searched: Searched) 
 
 def _references(values: list[SearchValue], name: str, item: Any, searched: Searched) -> None:
     literal = item.get("reference", "#")
-    if not literal.startswith("#"):
+    if literal[:1] != "#":
         type_name, resource_id = split_reference(literal, searched)
         values.append((name, resource_id, type_name))
 
@@ -161,7 +161,8 @@ def unit_of(system: str, code: str) -> str:
 
 def _texts(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
     if item is not None:  # a gap in a list of strings, some of which have extensions only
-        values += [(name, *text) for text in texts_of(item)]
+        for text, kind in texts_of(item):
+            values.append((name, text, kind))
 
 
 TAKE: dict[str, Take] = {

@@ -13,7 +13,10 @@ def key_of(resource: JsonObject) -> tuple[str, ...]:
     A laboratory system that sends a result again may give it another local id, but not another
     identifier (ADR 24).
     """
-    for one in resource.get("identifier", ()):
+    identifiers = resource.get("identifier")
+    for one in identifiers if isinstance(identifiers, list) else ():
+        if not isinstance(one, dict):  # it is asked before validation
+            continue
         system, value = _text(one.get("system")), _text(one.get("value"))
         if system and value:
             return "identifier", system, value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.document import extract_attachments
 from fhirpub.interactions import rules
@@ -57,15 +59,7 @@ def validate_submission(
     for any thread. Raises TooLarge for documents; InvalidContent, with all errors that can be
     found, for a wrong structure.
     """
-    entry, resource_type = submission.entry, submission.type
-    submission.documents, undecodable = extract_attachments(
-        entry.resource, resource_type.attachments
-    )
-    submission.digest = digest_of(submission)
-    zones = list(rules.all_times_as_utc(submission, context))
-    rules.check_limits(
-        submission.documents, most=context.config.limits.attachment_bytes, at=entry.at
-    )
+    zones, undecodable = normalize(submission, context)
     yield
     rules.find_plain(submission, context)
     remarks = None
@@ -76,3 +70,19 @@ def validate_submission(
             submission, zones, undecodable=undecodable, context=context, tenant_id=tenant_id
         )
     return merge_remarks(remarks, submission)
+
+
+def normalize(submission: Submission, context: Context) -> tuple[Sequence[Issue], Sequence[Issue]]:
+    """Take the documents out, make the digest, then all times UTC; return issues of both kinds.
+
+    Those of times come first, then those of base64. Raises TooLarge for documents.
+    """
+    entry = submission.entry
+    submission.documents, undecodable = extract_attachments(
+        entry.resource, submission.type.attachments
+    )
+    submission.digest = digest_of(submission)
+    zones = list(rules.all_times_as_utc(submission, context))
+    most = context.config.limits.attachment_bytes
+    rules.check_limits(submission.documents, most=most, at=entry.at)
+    return zones, undecodable

@@ -1,0 +1,93 @@
+"""Tests that what is accepted fast is stored as the long way would store it (ADR 30)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from fhirpub.errors import Refused
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.interactions import rules
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.register import Candidate, Prepared, Rejected, prepare_registration
+from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.interactions.validation.acceptance import accept
+from fhirpub.interactions.validation.validation import normalize
+from fhirpub.runtime.stages import run_to_completion
+from fhirpub.tenant import Tenant
+from fhirpub.testing.contracts.resource_type.members import ResourceMemberContract
+from fhirpub.testing.mutations import LIKELY, mutants, near_misses
+from fhirpub.testing.service import RunningService
+
+_TENANT = Tenant.new("Contract", created=0)
+_NOW = 1_800_000_000_000
+_MUTANTS = 300
+_ALL_COMPARED = 40
+"""Of what is not accepted fast one of so many is compared: the long way has both of them."""
+_MIN_ACCEPTED = 200
+_MIN_SHARE = 0.75
+
+
+class ResourceAcceptanceContract(ResourceMemberContract):
+    """Bodies that are nearly right lead to the same record, or to the same words, both ways."""
+
+    def test_what_is_accepted_fast_is_what_the_long_way_makes_of_it(
+        self, service: RunningService
+    ) -> None:
+        fast = replace(service.services.context, clock=lambda: _NOW)
+        slow = replace(fast, accepts_fast=False)
+        accepted = missed = 0
+        for number, body in enumerate(self._bodies()):
+            raw = dumps(body)
+            is_accepted = self._is_accepted_fast(raw, fast)
+            if not is_accepted and number % _ALL_COMPARED:
+                continue
+
+            found = self._prepared(raw, fast)
+
+            assert repr(found) == repr(self._prepared(raw, slow)), raw
+            assert isinstance(found, Candidate) or not is_accepted
+            accepted += is_accepted
+            missed += _ALL_COMPARED * (isinstance(found, Candidate) and not is_accepted)
+        assert accepted >= _MIN_ACCEPTED
+        assert accepted >= (accepted + missed) * _MIN_SHARE
+
+    def _bodies(self) -> Iterator[Any]:
+        body, with_members = self.body(self.fresh_value()), self.body_with_members()
+        systems = (*LIKELY["system"], f"https://lab.example/{_TENANT.id}")
+        statuses = sorted(self.resource_type.update_statuses)
+        yield from (body, with_members)
+        yield from near_misses(body, {**LIKELY, "system": systems, "status": statuses})
+        yield from mutants(body, seed=1, number=_MUTANTS)
+        yield from mutants(with_members, seed=2, number=_MUTANTS if self.repeating else 0)
+
+    def _prepared(self, raw: bytes, context: Context) -> Prepared | Refused | tuple[Any, ...]:
+        """Return what would be stored, or what refuses it."""
+        work = prepare_registration(
+            context,
+            raw,
+            is_xml=False,
+            read_body=from_parameters,
+            type_name=self.resource_type.name,
+            tenant=_TENANT,
+        )
+        try:
+            prepared = run_to_completion(work)
+        except Refused as refusal:
+            return type(refusal).__name__, refusal.issues
+        if isinstance(prepared, Rejected):
+            refusal = prepared.refusal
+            return prepared.id, prepared.digest, type(refusal).__name__, refusal.issues
+        return prepared
+
+    def _is_accepted_fast(self, raw: bytes, context: Context) -> bool:
+        """Return whether a body takes the short way."""
+        try:
+            submission = from_parameters(loads(raw), context.types[self.resource_type.name])
+            zones, undecodable = normalize(submission, context)
+        except Refused:
+            return False
+        rules.find_plain(submission, context)
+        work = accept(submission, zones, context, _TENANT.id)
+        return not undecodable and run_to_completion(work) is not None
