@@ -92,10 +92,7 @@ class Issue:
 
     def moved(self, move: Callable[[str], str]) -> Issue:
         """Return this issue with each of its places as ``move`` returns it."""
-        place = move(self.expression)
-        if place == self.expression and not self.also_at:
-            return self
-        return self.at(place, *map(move, self.also_at))
+        return self.at(move(self.expression), *map(move, self.also_at))
 
 
 def _joined(prefix: str, place: str) -> str:

@@ -43,7 +43,7 @@ class Context:
     clock: Clock
     default_zone: tzinfo
     accepts_fast: bool = True
-    """Whether what is right is accepted by the short way (ADR 30); tests compare it with the long
+    """Whether what is right is accepted by the short way (ADR 31); tests compare it with the long
     one."""
     added: Callable[[], None]
     """To be called when a version was added: its events may need publishing."""

@@ -173,7 +173,7 @@ def find_plain(submission: Submission, context: Context) -> None:
     plain = context.schemas.plain
     for entry in (submission.entry, *submission.parts.values()):
         if plain.accepts(entry.resource["resourceType"], entry.resource):
-            entry.mark_as_plain(plain.references_in(entry.resource))
+            entry.is_plain, entry.references = True, plain.references_in(entry.resource)
 
 
 def check_structure(

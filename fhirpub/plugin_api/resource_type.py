@@ -49,10 +49,9 @@ class Entry:
             self._references = [one for one in self.rule_targets if "reference" in one]
         return self._references
 
-    def mark_as_plain(self, references: list[JsonObject]) -> None:
-        """Note that it is plain; ``references`` are the objects in it that have one."""
-        self.is_plain = True
-        self._references = references
+    @references.setter
+    def references(self, found: list[JsonObject]) -> None:
+        self._references = found
 
     @property
     def identified(self) -> list[JsonObject]:

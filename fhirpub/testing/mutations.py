@@ -93,7 +93,7 @@ NEAR_MISSES: tuple[Any, ...] = (
 """Values that differ little from right ones, or are right where nobody expects them."""
 
 LIKELY: Mapping[str, Sequence[Any]] = {
-    "reference": ("Patient/nobody", "https://ehr.example/Patient/1", "#p1", "urn:uuid:x", "x y"),
+    "reference": ("Patient/absent", "https://ehr.example/Patient/1", "#p1", "urn:uuid:x", "x y"),
     "system": ("lab.example", "urn:oid:2.999.1", "http://loinc.org", "urn:oid:x", "phone"),
     "code": ("58410-2", "hm", "PPN", "x"),
     "status": ("amended", "entered-in-error", "x"),

@@ -158,6 +158,9 @@ def test_a_plain_resource_breaks_no_rule_that_is_not_asked(type_name: str) -> No
         for resource in resources:
             if SCHEMAS.plain.accepts(type_name, resource):
                 assert [*problems(resource)] == []
+                found = [*map(id, SCHEMAS.plain.references_in(resource))]
+                assert len({*found}) == len(found)
+                assert {*found} == {id(o) for o in objects_in(resource) if "reference" in o}
 
     nothing_is_wrong()
 

@@ -1,4 +1,4 @@
-"""Tests that what is accepted fast is stored as the long way would store it (ADR 30)."""
+"""Tests that what is accepted fast is stored as the long way would store it (ADR 31)."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class ResourceAcceptanceContract(ResourceMemberContract):
         except Refused as refusal:
             return type(refusal).__name__, refusal.issues
         if isinstance(prepared, Rejected):
-            refusal = prepared.refusal
-            return prepared.id, prepared.digest, type(refusal).__name__, refusal.issues
+            refused = prepared.refusal
+            return prepared.id, prepared.digest, type(refused).__name__, refused.issues
         return prepared
 
     def _is_accepted_fast(self, raw: bytes, context: Context) -> bool:
