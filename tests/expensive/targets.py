@@ -16,6 +16,7 @@ from fhirpub.app.context import create_context
 from fhirpub.auth import jwt
 from fhirpub.config.loader import load
 from fhirpub.errors import FhirpubError
+from fhirpub.fhir import date_value
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.times import from_http
 from fhirpub.http import head as http_head
@@ -183,4 +184,5 @@ def _forget() -> None:
     media.answer_type.cache_clear()
     media.body_type.cache_clear()
     http_head._remembered.cache_clear()
+    date_value._cached.cache_clear()
     _context().schemas.fhirpath.cache_clear()

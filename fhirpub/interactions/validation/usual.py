@@ -12,7 +12,6 @@ from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import ResourceType
 
 _PDF = "application/pdf"
-_SHA256_DIGITS = 64
 
 
 def has_usual_identifier(resource: JsonObject) -> bool:
