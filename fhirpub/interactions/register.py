@@ -226,6 +226,7 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     yield
     members = first_versions(submission, ids_of_parts, parts, now=now, context=context)
     change = Change(id=resource_id, version=1, after=stored, before=None, parts=parts)
+    attached, blobs = attach(to_blobs(submission.documents))
     version = Version(
         id=resource_id,
         version=1,
@@ -237,6 +238,7 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
         updated=now,
         body=dumps(stored),
         documents=tuple(dict.fromkeys(document.sha256 for document in submission.documents)),
+        attached=attached,
         response=dumps(response_of(submission, stored, members, context)),
         parts=dumps(parts),
         events=events_of(change, resource_type),
@@ -244,14 +246,10 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
         search=context.searched[resource_type.name].values(stored, parts),
         members=members,
     )
-    size = version.size - len(version.response) - len(version.events)
-    rules.resource_within_limits(size, context)
-    return _with_documents(version, submission)
-
-
-def _with_documents(version: Version, submission: Submission) -> Candidate:
-    attached, blobs = attach(to_blobs(submission.documents))
-    return Candidate(replace(version, attached=attached) if attached else version, blobs)
+    kept_apart = len(version.response) + len(version.events)
+    kept_apart += sum(len(blob.data) for blob in attached)
+    rules.resource_within_limits(version.size - kept_apart, context)
+    return Candidate(version, blobs)
 
 
 def _ids_of_parts(
