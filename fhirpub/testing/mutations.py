@@ -90,7 +90,7 @@ NEAR_MISSES: tuple[Any, ...] = (
     "JVBE Ri0x\nLjQK",
     "AAAA",
 )
-"""Values that differ little from right ones, or are right where nobody expects them."""
+"""Values that differ little from right ones, or are right where they surprise."""
 
 LIKELY: Mapping[str, Sequence[Any]] = {
     "reference": ("Patient/absent", "https://ehr.example/Patient/1", "#p1", "urn:uuid:x", "x y"),
