@@ -162,6 +162,13 @@ def is_in_order(criterion: Criterion) -> bool:
     )
 
 
+def is_without_end(criterion: Criterion) -> bool:
+    """Return whether a criterion asks for times without an end: most likely the newest of all."""
+    return has_range(criterion) and any(
+        isinstance(item, TimeMatch) and item.until is None for item in criterion.any_of
+    )
+
+
 def of_member(filter_: Filter) -> Filter:
     """Return a filter of versions as one of versions with one member, without the tenant.
 

@@ -19,11 +19,13 @@ from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.projections import ALONE, listed_with
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Records, by_keys
-from fhirpub.storage.mongodb.search.pipeline import Plan, plan_of
+from fhirpub.storage.mongodb.search.pipeline import Plan, count_plan, plan_of
 
 _MAX_CONCURRENT_PAGES, _PAGES_PER_TENANT = 6, 4
 """So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
 _EVER = 0
+_MANY = 1_000
+"""To sort so many takes the server longer than to count them."""
 _DECODED_AT_ONCE = 50
 """So many versions hold the event loop for less than a millisecond."""
 
@@ -70,7 +72,7 @@ class Pages:
 
     async def _find(self, tenant: str, query: SearchQuery) -> tuple[list[dict[str, Any]], int]:
         """Return the keys of a page and of one entry more, and the total that was counted."""
-        plan = plan_of(tenant, query)
+        plan = plan_of(tenant, query, by_time=await self._has_many(tenant, query))
         found, total = await self._run(plan, query)
         most = query.limit
         if plan.is_exact or len(found) <= most or _differ(found[most - 1], found[most]):
@@ -81,6 +83,14 @@ class Pages:
         if len(found) <= most:  # some were updated in between
             found, total = await self._run(plan_of(tenant, query, since=_EVER), query)
         return found, total
+
+    async def _has_many(self, tenant: str, query: SearchQuery) -> bool:
+        """Return whether so many match that some of the newest of all versions will."""
+        counting = count_plan(tenant, query, most=_MANY)
+        if counting is None:
+            return False
+        _, counted = await self._run(counting, query)
+        return counted >= _MANY
 
     async def _run(self, plan: Plan, query: SearchQuery) -> tuple[list[dict[str, Any]], int]:
         found = await self._look(plan, query)

@@ -21,62 +21,23 @@ from fhirpub.storage.mongodb.schema import (
     Pipeline,
 )
 from fhirpub.storage.mongodb.search.filters import (
+    COLUMNS,
     alternatives,
     condition,
     has_member_range,
     has_range,
     is_in_order,
+    is_without_end,
     match_identified,
     match_one_of,
     may_be_owned,
     of_member,
 )
 from fhirpub.storage.mongodb.search.order import Ordering, ordering_of
+from fhirpub.storage.mongodb.search.stages import KEY, LATER, LATER_OF_MEMBER, MEMBER, WHOLE
 from fhirpub.tenant import is_member_id
 
 _BEST_FIRST = (VERSION_KEY, BY_VALUE, BY_SEARCH_VALUE, BY_SYSTEM, BY_TIME)
-_KEY: dict[str, Any] = {"id": 1, "version": 1, "next": {"$add": ["$version", 1]}}
-
-_LATER = {
-    "from": VERSION,
-    "let": {"id": "$id", "next": "$next"},
-    # The tenant is compared afterwards: it would let the planner consider all other indexes.
-    "pipeline": [
-        {
-            "$match": {
-                "$expr": {"$and": [{"$eq": ["$id", "$$id"]}, {"$eq": ["$version", "$$next"]}]}
-            }
-        },
-        {"$project": {"_id": 0, "tenant": 1}},
-    ],
-    "as": "later",
-}
-"""What finds the version that took over from a candidate."""
-
-_LATER_OF_MEMBER = {
-    "from": VERSION,
-    "localField": "id",
-    "foreignField": "members.id",
-    "let": {"carrier": "$carrier.version"},
-    "pipeline": [
-        {"$match": {"$expr": {"$gt": ["$version", "$$carrier"]}}},
-        {"$project": {"_id": 0, "tenant": 1}},
-    ],
-    "as": "later",
-}
-"""What finds the versions that brought later versions of a member."""
-_MEMBER = {
-    **{
-        name: f"$members.{name}" for name in ("id", "version", "type", "system", "value", "search")
-    },
-    "tenant": "$tenant",
-    "updated": "$updated",
-    "carrier": {"id": "$id", "version": "$version"},
-}
-"""What is needed of a member, and the key of its carrier: the version that brought it."""
-_WHOLE = {"$replaceWith": {"$mergeObjects": ["$$ROOT", {}]}}
-"""Keeps a candidate as it is stored. The server reads ahead 4 MB of what a pipeline needs: that
-would be tens of thousands of keys, but it is a few hundred versions."""
 _SUM: Pipeline = [{"$group": {"_id": None, "total": {"$sum": "$total"}}}]
 
 
@@ -99,9 +60,16 @@ class Plan:
     is_exact: bool
 
 
-def plan_of(tenant: str, query: SearchQuery, *, since: int | None = None) -> Plan:
-    """Return the plan of a query; it is exact with ``since``, the time of the oldest entry."""
+def plan_of(
+    tenant: str, query: SearchQuery, *, since: int | None = None, by_time: bool = False
+) -> Plan:
+    """Return the plan of a query; it is exact with ``since``, the time of the oldest entry.
+
+    With ``by_time`` the newest versions of all are looked at, until there are enough that match.
+    """
     index, conditions = _conditions(tenant, query)
+    if by_time:
+        index = BY_TIME
     ordering = ordering_of(query)
     is_quick = ordering.is_usual and since is None
     sources: list[_Source] = [_Alone(tenant, query, conditions, index=index)]
@@ -122,6 +90,20 @@ def plan_of(tenant: str, query: SearchQuery, *, since: int | None = None) -> Pla
     page = _merge(pages, [{"$sort": ordering.sorting}, {"$limit": query.limit + 1}])
     totals = [_union_with(total)] if query.count_up_to != 0 else ()
     return Plan([*page, *totals], index, is_exact=not quick)
+
+
+def count_plan(tenant: str, query: SearchQuery, *, most: int) -> Plan | None:
+    """Return what counts matches up to a number, if many of them speak for a plan by time.
+
+    They do for times without an end alone: no index has them newest first, all would be sorted.
+    """
+    index, conditions = _conditions(tenant, query)
+    is_page = query.limit and ordering_of(query).is_usual
+    is_alone = [*map(is_without_end, query.criteria)] == [True]
+    if index != BY_SEARCH_VALUE or not is_page or not is_alone:
+        return None
+    counting: Pipeline = [{"$match": {"$and": conditions}}, {"$limit": most}, {"$count": "total"}]
+    return Plan(counting, index, is_exact=True)
 
 
 def _merge(pipelines: Sequence[Pipeline], merging: Pipeline) -> Pipeline:
@@ -171,6 +153,8 @@ class _Source(ABC):
     """Whether candidates may be in the usual order; otherwise only what is needed is sorted."""
     is_by_time = False
     """Whether an index has them newest first, those of one moment in any order."""
+    fetches = False
+    """Whether conditions need versions that the index in the usual order leads to."""
 
     def __init__(self, tenant: str, query: SearchQuery, conditions: Sequence[Filter]) -> None:
         self._tenant = tenant
@@ -189,7 +173,7 @@ class _Source(ABC):
         if not (self._query.criteria or self._query.every_version):
             return [*self._find(first=True), *counting]
         shown: Pipeline = [
-            *([] if most is None else [_WHOLE]),
+            *([] if most is None else [WHOLE]),
             {"$project": {"_id": 0, **self.shown}},
         ]
         return [*self._find(), *shown, *self._latest(), *counting]
@@ -197,12 +181,14 @@ class _Source(ABC):
     def page(self, ordering: Ordering, *, merged: bool) -> Pipeline:
         """Return what finds the entries of a page, if ``merged`` with what they are sorted by."""
         needed: Pipeline = [{"$project": {**self.shown, **ordering.needed}}]
+        ahead: Pipeline = []
         if self.in_order and ordering.is_usual:
-            needed = []
+            needed, ahead = [], [WHOLE] if self.fetches else []
         return [
             *self._find(ordering.bounds),
             *needed,
             {"$sort": ordering.sorting},
+            *ahead,
             *self._entries(ordering, merged=merged),
             {"$limit": self._query.limit + 1},
         ]
@@ -213,7 +199,7 @@ class _Source(ABC):
         return [
             found,
             {"$sort": {"updated": -1}},
-            _WHOLE,
+            WHOLE,
             *unwound,
             *self._entries(ordering, merged=True),
             {"$limit": self._query.limit + 1},
@@ -234,8 +220,8 @@ class _Source(ABC):
 class _Alone(_Source):
     """Finds versions that were added alone."""
 
-    later = _LATER
-    shown = _KEY
+    later = LATER
+    shown = KEY
 
     def __init__(
         self,
@@ -247,6 +233,7 @@ class _Alone(_Source):
     ) -> None:
         super().__init__(tenant, query, conditions)
         self.in_order = index not in (None, BY_SEARCH_VALUE)
+        self.fetches = index == BY_TIME and any(one.name not in COLUMNS for one in query.criteria)
         self.is_by_time = index == BY_SEARCH_VALUE and any(map(is_in_order, query.criteria))
 
     def _find(self, bounds: Sequence[Filter] = (), *, first: bool = False) -> Pipeline:
@@ -261,8 +248,8 @@ class _Members(_Source):
     is compared at the end: the server moves such a condition as far ahead as it can.
     """
 
-    later = _LATER_OF_MEMBER
-    shown: ClassVar[dict[str, Any]] = {**_KEY, "carrier": 1}
+    later = LATER_OF_MEMBER
+    shown: ClassVar[dict[str, Any]] = {**KEY, "carrier": 1}
 
     def __init__(self, tenant: str, query: SearchQuery, conditions: Sequence[Filter]) -> None:
         super().__init__(tenant, query, conditions)
@@ -297,7 +284,7 @@ class _Members(_Source):
             {"$match": {"$and": carriers}},
             {"$unwind": "$members"},
             {"$match": {"$and": members}},
-            {"$replaceWith": _MEMBER},
+            {"$replaceWith": MEMBER},
             {"$match": {"tenant": self._tenant}},
         ]
 
