@@ -316,7 +316,7 @@ def given(tried: RunningService, tmp_path_factory: pytest.TempPathFactory) -> di
     return {
         "HOOKS": str(_HERE / "schemathesis_hooks.py"),
         "HYPOTHESIS": variable("HYPOTHESIS"),
-        # One for all runs: each would make tables of characters of its own.
+        # One for all runs: each would make the same tables of characters.
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path_factory.mktemp("hypothesis")),
         "PYTHONHASHSEED": "0",
         "PYTHONUTF8": "1",
