@@ -25,7 +25,7 @@ _NOW = 1_800_000_000_000
 _MUTANTS = 300
 _ALL_COMPARED = 40
 """Of what is not accepted fast one of so many is compared: the long way has both of them."""
-_MIN_ACCEPTED = 200
+_MIN_ACCEPTED = 50
 _MIN_SHARE = 0.75
 
 
