@@ -122,6 +122,8 @@ def element_of(name: str, elements: Collection[str]) -> str:
     Choices are those among ``elements`` that end with ``[x]``.
     """
     plain = name.removeprefix("_")
+    if plain in elements:
+        return plain
     for element in elements:
         if element.endswith("[x]"):
             stem = element.removesuffix("[x]")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeVar
 
 from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue, StoreUnavailable
-from fhirpub.fhir.document import documents_in, extract_attachments
+from fhirpub.fhir.document import Document, documents_in, extract_attachments
 from fhirpub.fhir.identity import identity_problems, repeated_element_ids
 from fhirpub.fhir.invariants import broken_invariants, mistyped_references, types_of_contained
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored, refuse_excess
@@ -20,6 +20,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.patients.parts import current_parts
 from fhirpub.interactions.submission.record import parse
+from fhirpub.interactions.validation.usual import has_usual_identifier
 from fhirpub.interactions.versions import (
     attach,
     events_of,
@@ -87,10 +88,10 @@ def _prepare(
     documents, undecodable = extract_attachments(fields.values, resource_type.attachments)
     rules.check_limits(documents, most=limits.attachment_bytes, at=resource_type.name)
     after = fields.merge(before)
-    entry = Entry(after, resource_type.name)
     yield
+    entry = _entry_of(after, resource_type, context)
     news = _NewIssues(before, fields, context)
-    structural = [*news.structural(after, resource_type), *undecodable]
+    structural = [*news.structural(entry, resource_type), *undecodable]
     checks = chain(
         [[zone.below(entry.at) for zone in zones]],
         _status_checks(before, entry, fields, resource_type, context),
@@ -114,6 +115,23 @@ def _prepare(
     if is_contradicted(before, after, fields.names, resource_type.attachments):
         after = {name: value for name, value in after.items() if name != "text"}
     version = _next_version(latest, before, after, resource_type, context, tenant)
+    return _with_documents(version, documents, remarks)
+
+
+def _entry_of(after: JsonObject, resource_type: ResourceType, context: Context) -> Entry:
+    """Return what is validated, marked if rules have nothing to say about it (ADR 31)."""
+    entry = Entry(after, resource_type.name)
+    if context.accepts_fast:
+        rules.mark_if_plain(entry, context)
+    return entry
+
+
+def _with_documents(
+    version: Version, documents: Sequence[Document], remarks: Iterable[Issue]
+) -> Update:
+    """Return an update whose version holds the documents that are new and small, too."""
+    if not documents:
+        return Update(version, (), tuple(remarks))
     known = {blob.sha256 for blob in version.attached}
     new = [blob for blob in to_blobs(documents) if blob.sha256 not in known]
     attached, blobs = attach([*version.attached, *new])
@@ -193,8 +211,10 @@ class _NewIssues:
     fields: Fields
     context: Context
 
-    def structural(self, after: JsonObject, resource_type: ResourceType) -> list[Issue]:
+    def structural(self, entry: Entry, resource_type: ResourceType) -> list[Issue]:
         """Return what is wrong by the schema; what it contained before is not looked at."""
+        if entry.is_plain and has_usual_identifier(entry.resource):
+            return []
         kept = {"contained"} - self.fields.names
 
         def problems_of(resource: JsonObject) -> Iterator[Issue]:
@@ -203,10 +223,12 @@ class _NewIssues:
             checks = rules.check_structure(new, resource_type, self.context, statuses)
             return islice(chain.from_iterable(checks), MAX_ISSUES)
 
-        return self._new(list(problems_of(after)), lambda: problems_of(self.before))
+        return self._new(list(problems_of(entry.resource)), lambda: problems_of(self.before))
 
     def wrong_by_fhir(self, entry: Entry) -> Iterator[Issue]:
-        """Yield what breaks FHIR's own rules between elements."""
+        """Yield what breaks FHIR's own rules between elements: nothing in a plain resource."""
+        if entry.is_plain:
+            return
         found, leading = list(_broken_rules(entry)), types_of_contained(entry.resource)
         changed = Entry(self.fields.values, entry.at)
         for issue in (
