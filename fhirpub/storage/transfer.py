@@ -122,8 +122,10 @@ async def _copy_version(
     """Return whether the version had to be copied."""
     known = await target.version(tenant, version.id, version.version)
     if known is None:
-        kept = await source.blobs(tenant, version.documents)
-        if len(kept) < len(version.documents):
+        held = {blob.sha256 for blob in version.attached}
+        apart = [name for name in version.documents if name not in held]
+        kept = await source.blobs(tenant, apart)
+        if len(kept) < len(apart):
             raise StoreUnavailable(f"a document of {version.type}/{version.id} is missing")
         is_large = sum(blob.size for blob in kept.values()) > _LARGE_BYTES
         try:

@@ -26,6 +26,7 @@ from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress, transfer
 from fhirpub.storage.webhook_contract import MAX_ATTEMPTS_KEPT, Delivery, Endpoint
 from fhirpub.tenant import Tenant
+from fhirpub.testing.contracts.store.attached import holding
 from fhirpub.testing.contracts.store.members import a_result, results
 from fhirpub.testing.contracts.store.queries import find_ids
 from fhirpub.testing.store_contract import (
@@ -696,6 +697,18 @@ async def test_of_versions_with_large_documents_few_are_copied_at_the_same_time(
     assert source.most_in_progress == most
     await source.stop()
     await target.stop()
+
+
+async def test_a_document_that_a_version_holds_is_copied_within_it_alone(
+    source: Store, target: Store
+) -> None:
+    version = holding(a_blob(), a_blob())
+    await source.add(LAB, version)
+
+    await transfer(source, target)
+
+    assert await target.latest(LAB, version.id) == version
+    await wait_for_stored_bytes(target, LAB, version.size)
 
 
 # Refused sources and targets
