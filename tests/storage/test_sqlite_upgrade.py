@@ -19,7 +19,7 @@ from fhirpub.storage.webhook_contract import OutboxEntry
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, a_blob, reopening, whole_blobs
 from fhirpub.testing.webhook_contract import EVENTS
-from tests.storage.older_sqlite_files import INDEXES_OF_6
+from tests.storage.older_sqlite_files import INDEXES_OF_6, TRIGGER_OF_7
 
 TABLES_OF_1 = (
     """
@@ -66,17 +66,7 @@ TABLES_OF_1 = (
     ) STRICT
     """,
     "CREATE INDEX blob_unnamed ON blob (tenant, added) WHERE named = 0",
-    """
-    CREATE TRIGGER version_names_documents AFTER INSERT ON version WHEN NEW.documents <> ''
-    BEGIN
-        INSERT OR IGNORE INTO document (tenant, sha256, id, version)
-            SELECT NEW.tenant, value, NEW.id, NEW.version
-            FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]');
-        UPDATE blob SET named = 1 WHERE tenant = NEW.tenant AND named = 0 AND sha256 IN (
-            SELECT value FROM json_each('["' || replace(NEW.documents, ' ', '","') || '"]')
-        );
-    END
-    """,
+    TRIGGER_OF_7,
     "CREATE TABLE blob_bytes (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
     """
     CREATE TABLE tenant (
