@@ -268,12 +268,12 @@ def check_full(answer: Answer) -> None:
 
 
 def test_a_tenant_stores_no_more_than_its_quota(serve: Serve) -> None:
-    body = register_body("A", presentedForm=[document(b"%PDF-" + b"x" * 50_000)])
-    service = serve(tenant_stored_bytes=65_000)
+    body = register_body("A", presentedForm=[document(b"%PDF-" + b"x" * 70_000)])
+    service = serve(tenant_stored_bytes=85_000)
     lab, stranger = service.integrator(), service.integrator("Other")
     first = lab.register(body)
     path = first.headers["location"].partition("/_history")[0]
-    large = register_body("B", presentedForm=[document(b"%PDF-" + b"y" * 50_000)])
+    large = register_body("B", presentedForm=[document(b"%PDF-" + b"y" * 70_000)])
 
     check_full(lab.register(large))
     check_full(service.another_client(lab.tenant).register(large))
@@ -289,9 +289,9 @@ def test_a_tenant_stores_no_more_than_its_quota(serve: Serve) -> None:
     assert refusals(service)["tenant_stored_bytes"] >= 4
 
 
-def test_a_document_that_is_stored_already_takes_no_more(serve: Serve) -> None:
-    attached = [document(b"%PDF-" + b"x" * 30_000)]
-    service = serve(tenant_stored_bytes=100_000)
+def test_a_large_document_that_is_stored_already_takes_no_more(serve: Serve) -> None:
+    attached = [document(b"%PDF-" + b"x" * 70_000)]
+    service = serve(tenant_stored_bytes=200_000)
     lab = service.integrator()
 
     def is_registered(name: str) -> bool:
@@ -299,6 +299,17 @@ def test_a_document_that_is_stored_already_takes_no_more(serve: Serve) -> None:
 
     # What a service knows only from the store may be late by two seconds.
     assert all(wait_until(lambda n=n: is_registered(f"R-{n}")) for n in range(5))  # type: ignore[misc]
+
+
+def test_a_small_document_counts_with_each_version_that_holds_it(serve: Serve) -> None:
+    body = register_body("A", presentedForm=[document(b"%PDF-" + b"x" * 30_000)])
+    service = serve(tenant_stored_bytes=70_000)
+    lab = service.integrator()
+    path = lab.register(body).headers["location"].partition("/_history")[0]
+    update = {"resourceType": "DiagnosticReport", "status": "amended"}
+
+    assert lab.patch(path, update).status == 204
+    check_full(lab.patch(path, update))
 
 
 def test_services_on_one_store_share_what_a_client_may_send(serve: Serve) -> None:
