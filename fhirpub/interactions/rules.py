@@ -168,19 +168,6 @@ def _with_fewer_codes(
         yield better if better.details == issue.details else issue
 
 
-def find_plain(submission: Submission, context: Context) -> None:
-    """Mark the resources that are valid and so plain that most rules cannot apply to them."""
-    for entry in (submission.entry, *submission.parts.values()):
-        mark_if_plain(entry, context)
-
-
-def mark_if_plain(entry: Entry, context: Context) -> None:
-    """Mark a resource if it is valid and plain."""
-    plain = context.schemas.plain
-    if plain.accepts(entry.resource["resourceType"], entry.resource):
-        entry.is_plain, entry.references = True, plain.references_in(entry.resource)
-
-
 def check_structure(
     resource: JsonObject,
     resource_type: ResourceType,

@@ -20,7 +20,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.patients.parts import current_parts
 from fhirpub.interactions.submission.record import parse
-from fhirpub.interactions.validation.usual import has_usual_identifier
+from fhirpub.interactions.validation.usual import has_usual_identifier, mark_if_plain
 from fhirpub.interactions.versions import (
     attach,
     events_of,
@@ -122,7 +122,7 @@ def _entry_of(after: JsonObject, resource_type: ResourceType, context: Context) 
     """Return what is validated, marked if rules have nothing to say about it (ADR 31)."""
     entry = Entry(after, resource_type.name)
     if context.accepts_fast:
-        rules.mark_if_plain(entry, context)
+        mark_if_plain(entry, context)
     return entry
 
 

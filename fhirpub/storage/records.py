@@ -72,9 +72,18 @@ class Version:
     @property
     def size(self) -> int:
         """The total size in bytes of its fields that can be large."""
-        own = len(self.body) + len(self.parts) + len(self.response) + len(self.events)
-        own += sum(len(blob.data) for blob in self.attached)
-        return own + sum(member.size for member in self.members)
+        size = self.own_size
+        for member in self.members:
+            size += member.own_size
+        return size
+
+    @property
+    def own_size(self) -> int:
+        """The same without its members."""
+        size = len(self.body) + len(self.parts) + len(self.response) + len(self.events)
+        for blob in self.attached:
+            size += len(blob.data)
+        return size
 
     def without_internal_fields(self) -> Version:
         """Return the version as readers see it.

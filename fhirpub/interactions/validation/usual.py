@@ -8,10 +8,24 @@ from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
+from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission.record import Submission
-from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api import Entry, ResourceType
 
 _PDF = "application/pdf"
+
+
+def find_plain(submission: Submission, context: Context) -> None:
+    """Mark the resources that are valid and so plain that most rules cannot apply to them."""
+    for entry in (submission.entry, *submission.parts.values()):
+        mark_if_plain(entry, context)
+
+
+def mark_if_plain(entry: Entry, context: Context) -> None:
+    """Mark a resource if it is valid and plain."""
+    plain = context.schemas.plain
+    if plain.accepts(entry.resource["resourceType"], entry.resource):
+        entry.is_plain, entry.references = True, plain.references_in(entry.resource)
 
 
 def has_usual_identifier(resource: JsonObject) -> bool:

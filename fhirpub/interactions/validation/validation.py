@@ -15,6 +15,7 @@ from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.acceptance import accept
 from fhirpub.interactions.validation.explanation import explain
+from fhirpub.interactions.validation.usual import find_plain
 from fhirpub.runtime.stages import Stages
 
 
@@ -61,7 +62,7 @@ def validate_submission(
     """
     zones, undecodable = normalize(submission, context)
     yield
-    rules.find_plain(submission, context)
+    find_plain(submission, context)
     remarks = None
     if context.accepts_fast and not undecodable:
         remarks = yield from accept(submission, zones, context, tenant_id)

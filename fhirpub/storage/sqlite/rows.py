@@ -36,9 +36,7 @@ class Addition:
         self.tenant = tenant
         self.key = (version.id, version.version)
         versions = (version, *version.members)
-        contents = [
-            content_of(each) if _own_size(each) > PIECE_BYTES else None for each in versions
-        ]
+        contents = [content_of(each) if each.own_size > PIECE_BYTES else None for each in versions]
         blobs = [*blobs, *filter(None, contents)]
         self.large = [blob for blob in blobs if _is_large(blob)]
         self.in_pieces = [blob for blob in self.large if len(blob.data) > PIECE_BYTES]
@@ -55,7 +53,7 @@ class Addition:
 
         It refers to ``content``, if that is stored in pieces.
         """
-        own_size = _own_size(v)
+        own_size = v.own_size
         in_row = own_size
         if content is not None:
             v, in_row = _refer_to(content, v), len(v.events)
@@ -97,10 +95,6 @@ def cost_of(size: int, index_rows: int = 0, *, beside: int = 0) -> int:
 def pages_of(cost: int) -> int:
     """Return about how many pages of the file such a write changes."""
     return cost // 10
-
-
-def _own_size(version: Version) -> int:
-    return version.size - sum(member.size for member in version.members)
 
 
 def content_of(version: Version) -> Blob:

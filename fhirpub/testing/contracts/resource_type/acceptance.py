@@ -10,12 +10,12 @@ from typing import Any
 from fhirpub.errors import Refused
 from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import dumps, loads
-from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Prepared, Rejected, prepare_registration
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.update import Update, prepare
 from fhirpub.interactions.validation.acceptance import accept
+from fhirpub.interactions.validation.usual import find_plain
 from fhirpub.interactions.validation.validation import normalize
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.contract import Version
@@ -133,6 +133,6 @@ class ResourceAcceptanceContract(ResourceMemberContract):
             zones, undecodable = normalize(submission, context)
         except Refused:
             return False
-        rules.find_plain(submission, context)
+        find_plain(submission, context)
         work = accept(submission, zones, context, _TENANT.id)
         return not undecodable and run_to_completion(work) is not None

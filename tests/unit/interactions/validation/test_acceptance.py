@@ -16,10 +16,10 @@ from fhirpub.app.context import create_context
 from fhirpub.config.settings import Config
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import dumps, loads
-from fhirpub.interactions import rules
 from fhirpub.interactions.register import Candidate, prepare_registration
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.validation.acceptance import accept
+from fhirpub.interactions.validation.usual import find_plain
 from fhirpub.interactions.validation.validation import normalize
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
@@ -56,7 +56,7 @@ def is_accepted_fast(body: Any) -> bool:
     """Return whether a body takes the short way."""
     submission = from_parameters(loads(dumps(body)), FAST.types[TYPE])
     zones, _undecodable = normalize(submission, FAST)
-    rules.find_plain(submission, FAST)
+    find_plain(submission, FAST)
     return run_to_completion(accept(submission, zones, FAST, TENANT.id)) is not None
 
 
