@@ -311,8 +311,8 @@ def size_of(path: Path) -> int:
 async def test_the_journal_is_moved_into_the_file_before_the_writer_has_to(
     path: Path, store: Store
 ) -> None:
-    for _ in range(9):  # 18 MB, less than what the writer moves
-        assert await store.add(LAB, a_version(body=b'"%s"' % (b"x" * 2_000_000)))
+    for number in range(9):  # 18 MB, less than what the writer moves
+        assert await store.add(LAB, a_version(body=b'"%d%s"' % (number, b"x" * 2_000_000)))
 
     async with asyncio.timeout(20):
         while size_of(path) < 10_000_000:

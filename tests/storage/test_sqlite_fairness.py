@@ -75,7 +75,7 @@ async def test_versions_of_one_resource_are_added_in_the_order_of_their_calls(
             Addition(LAB, a_version(documents=("0" * 64,)), (), now=1),
         ),
         (
-            Addition(LAB, a_version(body=bytes(8_000_000)), (), now=1),
+            Addition(LAB, a_version(body=bytes(1_500_000)), (), now=1),
             Addition(LAB, a_version(), (), now=1),
         ),
         (
