@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +25,11 @@ def memory(pid: int) -> Memory:
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all its descendants."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    own = [int(child) for child in children.read_text().split()] if children.exists() else []
+    """Return a process and all its descendants, whichever of its threads started them."""
+    own: list[int] = []
+    with suppress(OSError):  # it has ended
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            own += map(int, (task / "children").read_text().split())
     return [pid, *(member for child in own for member in family(child))]
 
 

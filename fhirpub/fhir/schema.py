@@ -25,7 +25,7 @@ from fhirpub.fhir.definitions.schema_documents import (
     types_of,
 )
 from fhirpub.fhir.schema_explanation import Explainer
-from fhirpub.fhir.schema_fast import PartValidator, fast_validator
+from fhirpub.fhir.schema_fast import PartValidator, accepts, fast_validator
 from fhirpub.fhir.schema_plain import PlainSchemas
 from fhirpub.fhir.strict_json import JsonObject, in_plain_decimals
 from fhirpub.problems import ContentProblem
@@ -140,17 +140,10 @@ def own_schemas() -> Schemas:
 
 def _is_valid(engine: jsonschema_rs.Validator, instance: object) -> bool:
     """Return the verdict of the fast engine, to which a SentDecimal is no number."""
-    if _accepts(engine, instance):
+    if accepts(engine, instance):
         return True
     plain = in_plain_decimals(instance)
-    return plain is not instance and _accepts(engine, plain)
-
-
-def _accepts(engine: jsonschema_rs.Validator, instance: object) -> bool:
-    try:
-        return engine.is_valid(instance)
-    except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
-        return False
+    return plain is not instance and accepts(engine, plain)
 
 
 def schema_problems(type_name: str, document: object) -> list[str]:

@@ -79,6 +79,14 @@ class _FhirInteger:
             raise ValueError("not an integer")
 
 
+def accepts(engine: jsonschema_rs.Validator, instance: object) -> bool:
+    """Return the verdict of a validator."""
+    try:
+        return engine.is_valid(instance)
+    except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
+        return False
+
+
 class PartValidator:
     """Validates parts of resources by the references that the schemas have for them.
 

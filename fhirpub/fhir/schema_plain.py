@@ -16,7 +16,7 @@ import jsonschema_rs
 
 from fhirpub.fhir.definitions.reference_places import reference_places, references_in
 from fhirpub.fhir.definitions.schema_documents import ANY, URN, types_of
-from fhirpub.fhir.schema_fast import fast_validator
+from fhirpub.fhir.schema_fast import accepts, fast_validator
 from fhirpub.fhir.strict_json import JsonObject
 
 _UNUSUAL = frozenset({"end", "implicitRules", "instantiatesCanonical"})
@@ -48,10 +48,7 @@ class PlainSchemas:
     def accepts(self, type_name: str, resource: JsonObject) -> bool:
         """Return whether a resource is valid and plain."""
         engine = self._engines.get(type_name)
-        try:
-            return engine is not None and engine.is_valid(resource)
-        except ValueError:  # a lone surrogate, which the reader of requests refuses earlier
-            return False
+        return engine is not None and accepts(engine, resource)
 
     def references_in(self, resource: JsonObject) -> list[JsonObject]:
         """Return the objects of a plain resource that have a reference."""

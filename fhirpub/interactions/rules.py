@@ -133,13 +133,13 @@ def structure(
     """Everything that is wrong by FHIR's own definitions, an iterator for each resource."""
     entry, envelope = submission.entry, submission.envelope
     if envelope is not None:
-        yield _each(envelope, context.schemas.problems("Parameters", envelope.resource))
+        yield each_below(envelope, context.schemas.problems("Parameters", envelope.resource))
     statuses = submission.type.create_statuses
     if entry.is_plain:
-        yield _each(entry, identifier(entry.resource))
+        yield each_below(entry, identifier(entry.resource))
     else:
         for issues in check_structure(entry.resource, submission.type, context, statuses):
-            yield _each(entry, issues)
+            yield each_below(entry, issues)
     for name, part in submission.parts.items():
         if "id" not in part.resource:
             rule = "is required: references need it"
@@ -148,9 +148,9 @@ def structure(
             continue
         problems = context.schemas.problems(part.resource["resourceType"], part.resource)
         found = partial(submission.declared[name].rules, part, context.rules_for(tenant_id))
-        yield _with_fewer_codes(_each(part, problems), found)
+        yield _with_fewer_codes(each_below(part, problems), found)
         for issues in contained(part.resource, context):
-            yield _each(part, issues)
+            yield each_below(part, issues)
 
 
 def _with_fewer_codes(
@@ -210,7 +210,7 @@ def check_submission(
     """Every rule about a structurally valid submission, an iterable for each group of them."""
     rules = context.rules_for(tenant_id)
     resource = submission.entry.resource
-    yield _each(submission.entry, status(resource, submission.type.create_statuses))
+    yield each_below(submission.entry, status(resource, submission.type.create_statuses))
     if submission.envelope is not None:
         yield refuse_modifiers(submission.envelope)
     yield from check_resource(
@@ -220,9 +220,9 @@ def check_submission(
         yield from about_unusual_elements(entry)
         yield _of_plugin(submission.declared[key].rules, entry, rules)
     yield references.references_to_untaken(submission)
-    yield _each(submission.entry, references.references_to_parts(submission))
-    yield _each(submission.entry, references.other_references(submission, context))
-    yield _each(submission.entry, organization_in_system(submission, tenant_id))
+    yield each_below(submission.entry, references.references_to_parts(submission))
+    yield each_below(submission.entry, references.other_references(submission, context))
+    yield each_below(submission.entry, organization_in_system(submission, tenant_id))
 
 
 def check_resource(
@@ -235,8 +235,8 @@ def check_resource(
     """Every rule about the resource alone, at registration as at update, in groups."""
     yield from about_unusual_elements(entry)
     resource, hash_check = entry.resource, context.config.fhir.hash_check
-    yield _each(entry, check_attachments(resource, resource_type, documents, hash_check))
-    yield _each(entry, merge_places_of(codings(resource, resource_type.codings, rules)))
+    yield each_below(entry, check_attachments(resource, resource_type, documents, hash_check))
+    yield each_below(entry, merge_places_of(codings(resource, resource_type.codings, rules)))
     yield _of_plugin(resource_type.rules, entry, rules)
 
 
@@ -305,7 +305,7 @@ def all_times_as_utc(submission: Submission, context: Context) -> Iterator[Issue
         yield issue.below(entry.at)
     for key, member in submission.members.items():
         paths = submission.declared[key].times
-        yield from _each(member, times_as_utc(member.resource, paths, context))
+        yield from each_below(member, times_as_utc(member.resource, paths, context))
 
 
 def times_as_utc(resource: JsonObject, paths: Sequence[str], context: Context) -> Iterator[Issue]:
@@ -335,6 +335,7 @@ def times_as_utc(resource: JsonObject, paths: Sequence[str], context: Context) -
                 yield Issue.warning(ContentProblem.TIME_ZONE_ASSUMED, rule, at)
 
 
-def _each(entry: Entry, issues: Iterable[Issue]) -> Iterator[Issue]:
+def each_below(entry: Entry, issues: Iterable[Issue]) -> Iterator[Issue]:
+    """Yield issues of a resource with their places in the request."""
     for issue in issues:
         yield issue.below(entry.at)

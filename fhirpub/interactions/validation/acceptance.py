@@ -8,7 +8,7 @@ so that the words of a refusal come from the long way alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 from fhirpub.errors import Issue
@@ -93,7 +93,9 @@ def _remarks_on_resource(
         found += chain.from_iterable(about_unusual_elements(entry))
     if not has_usual_attachments(resource, resource_type, documents):
         check = context.config.fhir.hash_check
-        found += _below(entry.at, check_attachments(resource, resource_type, documents, check))
+        found += rules.each_below(
+            entry, check_attachments(resource, resource_type, documents, check)
+        )
     found += merge_places(rules.codings(resource, resource_type.codings, about, below=entry.at))
     found += resource_type.rules(entry, about)
     return found
@@ -101,20 +103,16 @@ def _remarks_on_resource(
 
 def _remarks_between(submission: Submission, context: Context, tenant_id: str) -> list[Issue]:
     """Return what rules say about how the resources of a submission go together."""
-    at = submission.entry.at
+    entry = submission.entry
     found: list[Issue] = []
     if submission.untaken:
         found += references.references_to_untaken(submission)
     if not has_usual_references(submission):
-        found += _below(at, references.references_to_parts(submission))
-        found += _below(at, references.other_references(submission, context))
-    found += _below(at, organization_in_system(submission, tenant_id))
+        found += rules.each_below(entry, references.references_to_parts(submission))
+        found += rules.each_below(entry, references.other_references(submission, context))
+    found += rules.each_below(entry, organization_in_system(submission, tenant_id))
     if submission.members:
         found += chain.from_iterable(check_members(submission, context, tenant_id))
     if context.config.patients.person_systems:
         found += ambiguous_persons(submission, context)
     return found
-
-
-def _below(at: str, issues: Iterable[Issue]) -> Iterable[Issue]:
-    return (issue.below(at) for issue in issues)
