@@ -26,7 +26,7 @@ from fhirpub.interactions import rules
 from fhirpub.interactions.register import Candidate, build_candidate
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
-from fhirpub.interactions.validation.validation import validate_submission
+from fhirpub.interactions.validation.validation import take_documents, validate_submission
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
 from fhirpub.web.services import Services
@@ -50,6 +50,7 @@ class Stages:
     async def validate_it(self, contents: Sequence[object]) -> list[Submission]:
         submissions = [from_parameters(content, self._context.types[TYPE]) for content in contents]
         for submission in submissions:
+            take_documents(submission)
             issues = run_to_completion(
                 validate_submission(submission, self._context, self._tenant.id)
             )

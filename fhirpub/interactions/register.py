@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from fhirpub.errors import InvalidContent, Issue, Refused, StoreUnavailable
 from fhirpub.fhir.strict_json import dumps
@@ -20,7 +21,7 @@ from fhirpub.interactions.patients.conflicts import with_conflicts
 from fhirpub.interactions.repetition.digest import is_same
 from fhirpub.interactions.submission.held import Held, ReadBody, held_part_of
 from fhirpub.interactions.submission.record import Submission, parse
-from fhirpub.interactions.validation.validation import validate_leniently
+from fhirpub.interactions.validation.validation import take_documents, validate_leniently
 from fhirpub.interactions.versions import attach, events_of, to_blobs, with_server_meta
 from fhirpub.plugin_api import Change, Entry
 from fhirpub.problems import ContentProblem
@@ -96,6 +97,20 @@ class Rejected:
 Prepared = Candidate | Rejected
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A body as it was read, before it is validated: its digest shows whether it is a repetition.
+
+    ``body``, ``is_xml`` and ``read_body`` are what it was read from, and how.
+    """
+
+    submission: Submission
+    key: Key | None
+    body: bytes
+    is_xml: bool
+    read_body: ReadBody
+
+
 def prepare_registration(
     context: Context,
     body: bytes,
@@ -107,20 +122,46 @@ def prepare_registration(
 ) -> Stages[Prepared]:
     """Go from the bytes of a body to what is to be stored; pure, for any thread or process.
 
-    Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed, if
-    the body has no identifier; else it returns them, since the same may be registered already.
+    Raises what :func:`receive_registration` and :func:`validate_registration` raise.
+    """
+    received = yield from receive_registration(
+        context, body, is_xml=is_xml, read_body=read_body, type_name=type_name
+    )
+    yield
+    return (yield from validate_registration(context, received, tenant=tenant))
+
+
+def receive_registration(
+    context: Context, body: bytes, *, is_xml: bool, read_body: ReadBody, type_name: str
+) -> Stages[Received]:
+    """Go from the bytes of a body to its identifier and its digest; pure.
+
+    Raises InvalidContent for what cannot be read as a submission.
     """
     content = parse(body, is_xml=is_xml)
     yield
     submission = read_body(content, context.types[type_name])
     key = key_of(submission)
     yield
+    take_documents(submission)
+    return Received(submission, key, body, is_xml, read_body)
+
+
+def validate_registration(
+    context: Context, received: Received, *, tenant: Tenant
+) -> Stages[Prepared]:
+    """Go from what was read to what is to be stored; pure.
+
+    Raises InvalidContent, TooLarge or BrokenRule with all issues of the stage that failed, if
+    the body has no identifier; else it returns them, since the same may be registered already.
+    """
+    submission = received.submission
     try:
         submission, issues = yield from validate_leniently(
             submission,
-            body,
-            is_xml=is_xml,
-            read_body=read_body,
+            received.body,
+            is_xml=received.is_xml,
+            read_body=received.read_body,
             context=context,
             tenant_id=tenant.id,
         )
@@ -128,12 +169,12 @@ def prepare_registration(
         yield
         return (yield from build_candidate(submission, tenant, context))
     except Refused as refusal:
-        if key is None:
+        if received.key is None:
             raise
         # Without its traceback, which holds all that was sent.
         rejected = refusal.with_traceback(None)
         held = held_part_of(submission, PATIENT, context.fhir_url)
-        return Rejected(tenant.resource_id(*key), submission.digest, rejected, held)
+        return Rejected(tenant.resource_id(*received.key), submission.digest, rejected, held)
 
 
 def key_of(submission: Submission) -> Key | None:
@@ -153,22 +194,38 @@ def reserve_nothing(_size: int) -> Callable[..., None]:
     return lambda **_created: None
 
 
+async def find_first(key: Key | None, *, tenant: Tenant, context: Context) -> Version | None:
+    """Return what is registered under an identifier."""
+    if key is None:
+        return None
+    return await context.resources.version(tenant.id, tenant.resource_id(*key), 1)
+
+
+def repeats(first: Version | None, digest: bytes) -> TypeGuard[Version]:
+    """Return whether the content of a digest is what is registered, as far as it shows."""
+    return first is not None and is_same(first.digest, digest) is True
+
+
 async def register(
-    prepared: Prepared, *, tenant: Tenant, context: Context, reserve: Reserve = reserve_nothing
+    prepared: Prepared,
+    first: Version | None,
+    *,
+    tenant: Tenant,
+    context: Context,
+    reserve: Reserve = reserve_nothing,
 ) -> Registration:
     """Store a candidate unless its identifier is taken; return what is registered then.
 
+    ``first`` is what was registered when it was looked up, before or after the validation.
     ``reserve`` is called only for what is not registered yet: a repetition is always answered.
     Raises what refused the request, unless it repeats what is registered.
     """
-    resources = context.resources
-    known = await resources.version(tenant.id, prepared.id, 1)
-    if known is not None and is_same(known.digest, prepared.digest):
-        return Registration(known, created=False, same=True)
+    if repeats(first, prepared.digest):
+        return Registration(first, created=False, same=True)
     if isinstance(prepared, Rejected):
         raise prepared.error()
-    if known is not None:
-        return _repetition(known, prepared)
+    if first is not None:
+        return _repetition(first, prepared)
     return await _add(prepared, tenant=tenant, context=context, reserve=reserve)
 
 

@@ -19,7 +19,7 @@ from fhirpub.interactions.submission.contained import from_contained
 from fhirpub.interactions.submission.held import Held, ReadBody, held_part_of, read_with
 from fhirpub.interactions.submission.parameters import from_parameters, from_wrapped
 from fhirpub.interactions.submission.record import parse
-from fhirpub.interactions.validation.validation import validate_leniently
+from fhirpub.interactions.validation.validation import take_documents, validate_leniently
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import Stages
@@ -88,6 +88,8 @@ def try_registration(
     except Refused as refusal:
         return Trial(rules.sorted_for_response(refusal.issues, context))
     version, key = None, key_of(submission)
+    take_documents(submission)
+    yield
     try:
         submission, issues = yield from validate_leniently(
             submission,

@@ -15,9 +15,13 @@ from structlog.testing import capture_logs
 from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.register import Prepared, Received, validate_registration
+from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.handlers import register as handler
 from tests.bodies import (
     SYSTEM,
     document,
@@ -107,6 +111,31 @@ def test_a_repetition_is_a_replay(lab: Integrator, preference: str) -> None:
     assert (again.status, again.body) == (201, first.body)
 
 
+def register_xml(lab: Integrator, body: Any) -> Answer:
+    return lab.request("POST", REGISTER, write_xml(body), XML)
+
+
+@pytest.mark.parametrize("form", ["JSON", "XML"])
+def test_a_small_repetition_is_not_validated_again(
+    lab: Integrator, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    validated: list[str] = []
+
+    def count(context: Context, received: Received, *, tenant: Tenant) -> Stages[Prepared]:
+        validated.append(received.submission.type.name)
+        return validate_registration(context, received, tenant=tenant)
+
+    monkeypatch.setattr(handler, "validate_registration", count)
+    body = register_body("R-1")
+    first = lab.register(body)
+
+    again = lab.register(body) if form == "JSON" else register_xml(lab, body)
+
+    assert marks(again) == ["true", None]
+    assert first.status == 201
+    assert validated == ["DiagnosticReport"]
+
+
 def other_patient(value: str) -> dict[str, Any]:
     body = register_body(value)
     body["parameter"][0]["resource"] = patient(birthDate="1951-01-01")
@@ -156,9 +185,9 @@ def test_xml_and_json_are_the_same_content(lab: Integrator) -> None:
     extension = [{"url": "urn:x:dose", "valueDecimal": 1.0}]
     body = register_body("R-1", text=text, extension=extension, issued="2026-11-20T11:05:00+01:00")
     lab.register(body)
-    xml = write_xml(loads(dumps(body).replace(b"&nbsp;", b"&#160;")))
+    in_xml = loads(dumps(body).replace(b"&nbsp;", b"&#160;"))
 
-    assert marks(lab.request("POST", REGISTER, xml, XML)) == ["true", None]
+    assert marks(register_xml(lab, in_xml)) == ["true", None]
 
 
 def test_a_create_of_what_was_registered_is_the_same_content(lab: Integrator) -> None:

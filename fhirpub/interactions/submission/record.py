@@ -24,7 +24,7 @@ class Submission:
     ``parts`` has each part under its name, one that repeats under its name with its number, such
     as ``observation[2]``, and ``declared`` its declaration. ``local`` names each part by the
     literal that references in the body use for it, such as ``Patient/p1`` or ``#p1``.
-    ``documents``, ``digest`` and ``remarks`` fill up on the way.
+    ``documents``, ``undecodable``, ``digest`` and ``remarks`` fill up on the way.
     """
 
     type: ResourceType
@@ -35,6 +35,8 @@ class Submission:
     members: Mapping[str, Entry] = field(default_factory=dict)
     """The parts that repeat, each of which becomes a resource with versions (ADR 24)."""
     documents: tuple[Document, ...] = ()
+    undecodable: Sequence[Issue] = ()
+    """The issues of documents that are no base64."""
     digest: bytes = b""
     remarks: list[Issue]
     envelope: Entry | None = None

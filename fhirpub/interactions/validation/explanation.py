@@ -20,21 +20,19 @@ def explain(
     submission: Submission,
     known: Sequence[Issue],
     *,
-    undecodable: Sequence[Issue],
     context: Context,
     tenant_id: str,
 ) -> Stages[list[Issue]]:
     """Return all issues of a submission: those ``known`` already, then what rules find.
 
-    ``undecodable`` are the issues of base64. Raises InvalidContent, with all errors that can be
-    found, for a wrong structure.
+    Raises InvalidContent, with all errors that can be found, for a wrong structure.
     """
     entry = submission.entry
     structural = [
         *submission.wrong,
         *(yield from collect(rules.structure(submission, context, tenant_id))),
     ]
-    structural += [issue.below(entry.at) for issue in undecodable]
+    structural += [issue.below(entry.at) for issue in submission.undecodable]
     checks = chain(
         rules.check_submission(submission, context, tenant_id),
         check_members(submission, context, tenant_id),

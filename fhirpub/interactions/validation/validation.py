@@ -30,8 +30,8 @@ def validate_leniently(
 ) -> Stages[tuple[Submission, list[Issue]]]:
     """Return a submission with its issues, as :func:`validate_submission` does.
 
-    If it is wrong, what the settings allow is corrected: then it is the corrected one, with
-    warnings among its remarks, and with the digest of what was sent.
+    Its documents are taken out before. If it is wrong, what the settings allow is corrected: then
+    it is the corrected one, with warnings among its remarks, and with the digest of what was sent.
     """
     try:
         return submission, (yield from validate_submission(submission, context, tenant_id))
@@ -43,6 +43,7 @@ def validate_leniently(
             raise
     try:
         second = read_body(corrected, submission.type)
+        take_documents(second)
         issues = yield from validate_submission(second, context, tenant_id)
     except InvalidContent as problem:
         raise InvalidContent([*problem.issues, *warnings]) from None
@@ -56,34 +57,34 @@ def validate_submission(
 ) -> Stages[list[Issue]]:
     """Return all issues of a submission, errors and remarks, and normalize it on the way.
 
-    Documents are replaced by placeholders, and times become UTC once the digest is taken. Pure,
-    for any thread. Raises TooLarge for documents; InvalidContent, with all errors that can be
-    found, for a wrong structure.
+    Its documents are taken out before; times become UTC. Pure, for any thread. Raises TooLarge
+    for documents; InvalidContent, with all errors that can be found, for a wrong structure.
     """
-    zones, undecodable = normalize(submission, context)
+    zones = normalize(submission, context)
     yield
     find_plain(submission, context)
     remarks = None
-    if context.accepts_fast and not undecodable:
+    if context.accepts_fast and not submission.undecodable:
         remarks = yield from accept(submission, zones, context, tenant_id)
     if remarks is None:
-        remarks = yield from explain(
-            submission, zones, undecodable=undecodable, context=context, tenant_id=tenant_id
-        )
+        remarks = yield from explain(submission, zones, context=context, tenant_id=tenant_id)
     return merge_remarks(remarks, submission)
 
 
-def normalize(submission: Submission, context: Context) -> tuple[Sequence[Issue], Sequence[Issue]]:
-    """Take the documents out, make the digest, then all times UTC; return issues of both kinds.
-
-    Those of times come first, then those of base64. Raises TooLarge for documents.
-    """
-    entry = submission.entry
-    submission.documents, undecodable = extract_attachments(
-        entry.resource, submission.type.attachments
+def take_documents(submission: Submission) -> None:
+    """Replace the documents by placeholders and make the digest, before anything else changes."""
+    submission.documents, submission.undecodable = extract_attachments(
+        submission.entry.resource, submission.type.attachments
     )
     submission.digest = digest_of(submission)
+
+
+def normalize(submission: Submission, context: Context) -> Sequence[Issue]:
+    """Make all times UTC, after the digest; return the issues of those that cannot be.
+
+    Raises TooLarge for documents.
+    """
     zones = list(rules.all_times_as_utc(submission, context))
     most = context.config.limits.attachment_bytes
-    rules.check_limits(submission.documents, most=most, at=entry.at)
-    return zones, undecodable
+    rules.check_limits(submission.documents, most=most, at=submission.entry.at)
+    return zones

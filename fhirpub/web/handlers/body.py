@@ -251,15 +251,26 @@ class BodyHandler(BaseHandler):
         A small one runs on the event loop, in a cohort.
         """
         context, size = self.services.context, sum(map(len, chunks)) + len(stored)
-        is_dense = (
+        if self.is_for_loop(chunks, stored=stored):
+            return await self.run_on_loop(work(context, joined(chunks)))
+        # A job waits for its process: the time of a real clock is that of its beginning.
+        now = None if context.clock is now_ms else context.clock()
+        run = partial(run_at, now=now, work=work)
+        is_dense = self._is_dense(size, stored)
+        return await compute(self.services, self.owner, run, chunks, size=size, is_dense=is_dense)
+
+    def is_for_loop(self, chunks: Sequence[bytes], *, stored: bytes = b"") -> bool:
+        """Return whether a body is so small that it is computed on the event loop."""
+        size = sum(map(len, chunks)) + len(stored)
+        return size <= LARGE and not self._is_dense(size, stored)
+
+    def _is_dense(self, size: int, stored: bytes) -> bool:
+        return (
             size > VERY_LARGE
             or len(stored) > LARGE_STORED
             or self._values + count_values(stored) > DENSE
         )
-        if size <= LARGE and not is_dense:
-            stages = work(context, joined(chunks))
-            return await self.services.context.stages.run(stages, owner=self.owner)
-        # A job waits for its process: the time of a real clock is that of its beginning.
-        now = None if context.clock is now_ms else context.clock()
-        run = partial(run_at, now=now, work=work)
-        return await compute(self.services, self.owner, run, chunks, size=size, is_dense=is_dense)
+
+    async def run_on_loop(self, stages: Stages[T]) -> T:
+        """Run a pure computation on the event loop, in a cohort."""
+        return await self.services.context.stages.run(stages, owner=self.owner)

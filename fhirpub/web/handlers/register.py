@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import (
-    Prepared,
+    Received,
     Registration,
+    find_first,
     prepare_registration,
+    receive_registration,
     register,
+    repeats,
     reserve_nothing,
+    validate_registration,
 )
 from fhirpub.interactions.submission.contained import from_contained
 from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.parameters import from_parameters
-from fhirpub.runtime.stages import yield_to_loop
+from fhirpub.runtime.stages import Stages, yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.comparison import replay_headers, report_other_content
-from fhirpub.web.handlers.patients.held import prepare_with_held
+from fhirpub.web.handlers.patients.held import complete_with_held
+from fhirpub.web.handlers.placement import joined
 from fhirpub.web.message.request import parameters_of
 
 _OF_THE_ANSWER = ("_format", "_pretty")
@@ -33,13 +39,7 @@ class RegisterHandler(BodyHandler):
 
     async def post(self) -> None:
         """Register."""
-        prepared = await self._prepare()
-        registration = await register(
-            prepared,
-            tenant=self.caller.tenant,
-            context=self.services.context,
-            reserve=self.ticket.reserve_registration if self.ticket else reserve_nothing,
-        )
+        registration = await self._register()
         if not registration.created:  # else requests committed together continue together
             await yield_to_loop()
         if registration.created:
@@ -52,14 +52,35 @@ class RegisterHandler(BodyHandler):
         self.set_version_headers(registration.first, registration=True)
         await self.respond_with_registration(registration)
 
-    async def _prepare(self) -> Prepared:
-        work = partial(
-            prepare_registration,
-            is_xml=self.is_xml,
-            type_name=self.type_name,
-            tenant=self.caller.tenant,
+    async def _register(self) -> Registration:
+        """Register; a small body that repeats what is registered is not validated again."""
+        tenant, context, chunks = self.caller.tenant, self.services.context, self.take_chunks()
+        prepare = partial(
+            prepare_registration, is_xml=self.is_xml, type_name=self.type_name, tenant=tenant
         )
-        return await prepare_with_held(self, work, self.read_body)
+        if self.is_for_loop(chunks):
+            received = await self.run_on_loop(self._receive(chunks))
+            first = await find_first(received.key, tenant=tenant, context=context)
+            if repeats(first, received.submission.digest):
+                return Registration(first, created=False, same=True)
+            stages = validate_registration(context, received, tenant=tenant)
+            prepared = await self.run_on_loop(stages)
+        else:  # what is computed elsewhere goes there once
+            work = partial(prepare, read_body=self.read_body)
+            prepared = await self.compute_chunks(work, chunks)
+            first = await context.resources.version(tenant.id, prepared.id, 1)
+        prepared = await complete_with_held(self, prepared, prepare, self.read_body, chunks)
+        reserve = self.ticket.reserve_registration if self.ticket else reserve_nothing
+        return await register(prepared, first, tenant=tenant, context=context, reserve=reserve)
+
+    def _receive(self, chunks: Sequence[bytes]) -> Stages[Received]:
+        return receive_registration(
+            self.services.context,
+            joined(chunks),
+            is_xml=self.is_xml,
+            read_body=self.read_body,
+            type_name=self.type_name,
+        )
 
     async def respond_with_registration(self, registration: Registration) -> None:
         """Write the Parameters, or what the client prefers (D-74)."""

@@ -16,7 +16,7 @@ from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.update import Update, prepare
 from fhirpub.interactions.validation.acceptance import accept
 from fhirpub.interactions.validation.usual import find_plain
-from fhirpub.interactions.validation.validation import normalize
+from fhirpub.interactions.validation.validation import normalize, take_documents
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
@@ -130,9 +130,10 @@ class ResourceAcceptanceContract(ResourceMemberContract):
         """Return whether a body takes the short way."""
         try:
             submission = from_parameters(loads(raw), context.types[self.resource_type.name])
-            zones, undecodable = normalize(submission, context)
+            take_documents(submission)
+            zones = normalize(submission, context)
         except Refused:
             return False
         find_plain(submission, context)
         work = accept(submission, zones, context, _TENANT.id)
-        return not undecodable and run_to_completion(work) is not None
+        return not submission.undecodable and run_to_completion(work) is not None

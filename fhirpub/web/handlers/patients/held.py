@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,6 +24,17 @@ async def prepare_with_held(
     """Prepare a body; again if the patient that it lacks turns out to be held."""
     chunks = handler.take_chunks()
     prepared = await handler.compute_chunks(partial(prepare, read_body=read_body), chunks)
+    return await complete_with_held(handler, prepared, prepare, read_body, chunks)
+
+
+async def complete_with_held(
+    handler: BodyHandler,
+    prepared: Prepared,
+    prepare: Prepare,
+    read_body: ReadBody,
+    chunks: Sequence[bytes],
+) -> Prepared:
+    """Prepare a body again if it lacks a patient that turns out to be held."""
     if not isinstance(prepared, Rejected) or prepared.held is None:
         return prepared
     held = await find_held(handler, prepared.held)

@@ -16,11 +16,15 @@ from fhirpub.app.context import create_context
 from fhirpub.config.settings import Config
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import dumps, loads
-from fhirpub.interactions.register import Candidate, prepare_registration
+from fhirpub.interactions.register import (
+    Candidate,
+    prepare_registration,
+    receive_registration,
+)
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.validation.acceptance import accept
 from fhirpub.interactions.validation.usual import find_plain
-from fhirpub.interactions.validation.validation import normalize
+from fhirpub.interactions.validation.validation import normalize, take_documents
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
 from tests.bodies import register_body
@@ -55,7 +59,8 @@ def prepared(raw: bytes, context: Any) -> Any:
 def is_accepted_fast(body: Any) -> bool:
     """Return whether a body takes the short way."""
     submission = from_parameters(loads(dumps(body)), FAST.types[TYPE])
-    zones, _undecodable = normalize(submission, FAST)
+    take_documents(submission)
+    zones = normalize(submission, FAST)
     find_plain(submission, FAST)
     return run_to_completion(accept(submission, zones, FAST, TENANT.id)) is not None
 
@@ -71,6 +76,26 @@ def test_valid_bodies_of_third_parties_are_accepted_fast_and_stored_alike() -> N
 
     assert valid > 300
     assert accepted > valid * 3 / 4
+
+
+def test_what_is_read_has_the_identifier_and_the_digest_that_are_stored() -> None:
+    valid = 0
+    for body in third_party_bodies():
+        raw = dumps(body)
+        stored = prepared(raw, FAST)
+        if not isinstance(stored, Candidate):
+            continue
+        stages = receive_registration(
+            FAST, raw, is_xml=False, read_body=from_parameters, type_name=TYPE
+        )
+
+        received = run_to_completion(stages)
+
+        assert received.key is not None
+        assert TENANT.resource_id(*received.key) == stored.id
+        assert received.submission.digest == stored.digest
+        valid += 1
+    assert valid > 300
 
 
 def test_a_time_with_an_offset_that_no_zone_has_is_left_to_the_long_way() -> None:
