@@ -31,6 +31,7 @@ _SEARCHED_BYTES = 4096
 """So much is searched for markers behind each character that may belong to one."""
 _WHITE_SPACE = str.maketrans("", "", " \t\r\n")
 _HEX = re.compile("[0-9a-fA-F]+")
+_NOTHING: Mapping[str, bytes] = {}
 _DIGESTS = {64: "sha256", 40: "sha1"}
 _DIGEST_SIZES = {32: "sha256", 20: "sha1"}
 
@@ -55,19 +56,19 @@ class AttachmentInfo:
 
 
 def extract_attachments(
-    resource: JsonObject, elements: Sequence[str]
+    resource: JsonObject, elements: Sequence[str], cut: Mapping[str, bytes] = _NOTHING
 ) -> tuple[tuple[Document, ...], tuple[Issue, ...]]:
     """Take the documents out of a resource, leaving markers; also the issues of bad base64.
 
-    Existing placeholders stay. Handles only well-formed attachments; the schema reports
-    what is wrong with the others.
+    ``cut`` has documents for which tokens stand already. Existing placeholders stay. Handles only
+    well-formed attachments; the schema reports what is wrong with the others.
     """
     documents, issues = [], []
     for at, attachment in attachments_of(resource, elements):
         text = attachment.get("data")
         if not isinstance(text, str) or not text or is_marker(text):
             continue
-        data = decode(text)
+        data = cut.get(text) or decode(text)
         if data is None:
             rule = f"must be base64 (RFC 4648 section 4): {explain_base64(text)}"
             issues.append(Issue.error(ContentProblem.BASE64_INVALID, rule, f"{at}.data"))

@@ -21,7 +21,7 @@ from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.web.handlers import register as handler
+from fhirpub.web.handlers.registrations import register as handler
 from tests.bodies import (
     SYSTEM,
     document,

@@ -35,6 +35,8 @@ class Submission:
     members: Mapping[str, Entry] = field(default_factory=dict)
     """The parts that repeat, each of which becomes a resource with versions (ADR 24)."""
     documents: tuple[Document, ...] = ()
+    cut: Mapping[str, bytes] = field(default_factory=dict)
+    """The documents that were cut out of the body before it was parsed, by their tokens."""
     undecodable: Sequence[Issue] = ()
     """The issues of documents that are no base64."""
     digest: bytes = b""

@@ -71,11 +71,22 @@ def validate_submission(
     return merge_remarks(remarks, submission)
 
 
+class MisplacedCut(Exception):
+    """What was cut out of a body is no document of its resource: the whole is to be read."""
+
+
 def take_documents(submission: Submission) -> None:
-    """Replace the documents by placeholders and make the digest, before anything else changes."""
+    """Replace the documents by placeholders and make the digest, before anything else changes.
+
+    Raises MisplacedCut.
+    """
     submission.documents, submission.undecodable = extract_attachments(
-        submission.entry.resource, submission.type.attachments
+        submission.entry.resource, submission.type.attachments, submission.cut
     )
+    if submission.cut:
+        taken = {id(document.data) for document in submission.documents}
+        if not taken.issuperset(map(id, submission.cut.values())):
+            raise MisplacedCut
     submission.digest = digest_of(submission)
 
 

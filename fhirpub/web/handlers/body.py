@@ -264,6 +264,11 @@ class BodyHandler(BaseHandler):
         size = sum(map(len, chunks)) + len(stored)
         return size <= LARGE and not self._is_dense(size, stored)
 
+    @property
+    def has_few_values(self) -> bool:
+        """Whether what was received is large only by its texts, as far as can be seen."""
+        return self._values <= DENSE
+
     def _is_dense(self, size: int, stored: bytes) -> bool:
         return (
             size > VERY_LARGE

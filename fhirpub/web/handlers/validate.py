@@ -8,8 +8,8 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.validate import TRIED, Asked, add_verdict, try_registration
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.comparison import compare
 from fhirpub.web.handlers.patients.held import find_held
+from fhirpub.web.handlers.registrations.comparison import compare
 
 
 class ValidateHandler(BodyHandler):

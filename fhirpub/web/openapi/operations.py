@@ -22,8 +22,8 @@ from fhirpub.web.handlers.read import (
     ReadHandler,
     VersionHandler,
 )
-from fhirpub.web.handlers.register import CreateHandler, RegisterHandler
-from fhirpub.web.handlers.revise import ReviseHandler
+from fhirpub.web.handlers.registrations.register import CreateHandler, RegisterHandler
+from fhirpub.web.handlers.registrations.revise import ReviseHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,

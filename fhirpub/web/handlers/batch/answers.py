@@ -12,7 +12,7 @@ from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.problems import BatchProblem
 from fhirpub.web.handlers.batch.exchange import EntryExchange
-from fhirpub.web.handlers.comparison import CONTENT, REPLAYED
+from fhirpub.web.handlers.registrations.comparison import CONTENT, REPLAYED
 
 _OUTCOME = b'{"resourceType":"OperationOutcome"'
 _ROOT = re.compile(r"^[A-Z][A-Za-z]*(?=[.\[]|$)")

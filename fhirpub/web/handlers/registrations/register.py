@@ -22,9 +22,9 @@ from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import Stages, yield_to_loop
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.comparison import replay_headers, report_other_content
-from fhirpub.web.handlers.patients.held import complete_with_held
 from fhirpub.web.handlers.placement import joined
+from fhirpub.web.handlers.registrations.comparison import replay_headers, report_other_content
+from fhirpub.web.handlers.registrations.preparation import Preparation
 from fhirpub.web.message.request import parameters_of
 
 _OF_THE_ANSWER = ("_format", "_pretty")
@@ -58,18 +58,17 @@ class RegisterHandler(BodyHandler):
         prepare = partial(
             prepare_registration, is_xml=self.is_xml, type_name=self.type_name, tenant=tenant
         )
+        preparation = Preparation(self, prepare, self.read_body, chunks)
         if self.is_for_loop(chunks):
             received = await self.run_on_loop(self._receive(chunks))
             first = await find_first(received.key, tenant=tenant, context=context)
             if repeats(first, received.submission.digest):
                 return Registration(first, created=False, same=True)
             stages = validate_registration(context, received, tenant=tenant)
-            prepared = await self.run_on_loop(stages)
+            prepared = await preparation.complete(await self.run_on_loop(stages))
         else:  # what is computed elsewhere goes there once
-            work = partial(prepare, read_body=self.read_body)
-            prepared = await self.compute_chunks(work, chunks)
+            prepared = await preparation.run()
             first = await context.resources.version(tenant.id, prepared.id, 1)
-        prepared = await complete_with_held(self, prepared, prepare, self.read_body, chunks)
         reserve = self.ticket.reserve_registration if self.ticket else reserve_nothing
         return await register(prepared, first, tenant=tenant, context=context, reserve=reserve)
 

@@ -14,8 +14,8 @@ from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
-from fhirpub.web.handlers.patients.held import prepare_with_held
 from fhirpub.web.handlers.placement import compute_with
+from fhirpub.web.handlers.registrations.preparation import Preparation
 
 
 class ReviseHandler(BodyHandler):
@@ -55,7 +55,7 @@ class ReviseHandler(BodyHandler):
             type_name=self.type_name,
             tenant=self.caller.tenant,
         )
-        prepared = await prepare_with_held(self, work, from_parameters)
+        prepared = await Preparation(self, work, from_parameters, self.take_chunks()).run()
         if isinstance(prepared, Rejected):
             raise prepared.error()
         return prepared

@@ -1,0 +1,86 @@
+"""Cuts large documents out of the bytes of a body, before they are parsed (ADR 32).
+
+A JSON parser validates, copies and compares every character of a document's base64. What is cut
+out is decoded instead, and a token stands in its place until the documents are taken out.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from fhirpub.fhir.document import decode
+from fhirpub.interactions.submission.held import ReadBody
+from fhirpub.interactions.submission.record import Submission
+from fhirpub.plugin_api import ResourceType
+
+MIN_CUT = 16 * 1024
+"""Shorter base64 is parsed as fast as it is cut out."""
+MAX_CUTS = 100
+"""So many places are looked at: a body without a document costs no more."""
+
+_NAME = b'"data"'
+_OPENING = re.compile(rb'"data"[ \t\n\r]*:[ \t\n\r]*"')
+_SEARCHED_BYTES = 4 * 1024 * 1024
+"""So many are searched in one call, which holds the interpreter."""
+_TOKEN = secrets.token_hex(16)
+"""No sender knows it, so that no text that was sent stands for a document."""
+
+
+def cut_documents(body: bytes) -> tuple[bytes, Mapping[str, bytes]]:
+    """Return JSON without the base64 of large documents, and their bytes by their tokens.
+
+    What is left parses as the whole body does: only strings are cut out that a parser would
+    return as they are, and their tokens are base64, too.
+    """
+    pieces: list[bytes | memoryview] = []
+    documents: dict[str, bytes] = {}
+    view, kept_from, at = memoryview(body), 0, 0
+    for _ in range(MAX_CUTS):
+        at = _find_name(body, at)
+        if at < 0:
+            break
+        opening = _OPENING.match(body, at)
+        if opening is None:
+            at += len(_NAME)
+            continue
+        start, at = opening.end(), body.find(b'"', opening.end())
+        if at < 0:
+            break
+        data = _decode(view[start:at]) if at - start >= MIN_CUT else None
+        if data is not None:
+            token = f"{_TOKEN}{len(documents):08}"
+            documents[token] = data
+            pieces += view[kept_from:start], token.encode()
+            kept_from = at
+    return b"".join((*pieces, view[kept_from:])), documents
+
+
+def _find_name(body: bytes, at: int) -> int:
+    while at < len(body):
+        end = at + _SEARCHED_BYTES
+        found = body.find(_NAME, at, end + len(_NAME) - 1)
+        if found >= 0:
+            return found
+        at = end
+    return -1
+
+
+def _decode(text: memoryview) -> bytes | None:
+    """Return the bytes of base64 without white space or escapes, which a parser would change."""
+    try:
+        data = decode(str(text, "ascii"))
+    except UnicodeDecodeError:
+        return None
+    return data if data and len(text) == 4 * -(-len(data) // 3) else None
+
+
+def read_cut(
+    content: Any, resource_type: ResourceType, *, read: ReadBody, documents: Mapping[str, bytes]
+) -> Submission:
+    """Read a body whose documents were cut out, as ``read`` reads a whole one."""
+    submission = read(content, resource_type)
+    submission.cut = documents
+    return submission

@@ -1,0 +1,1 @@
+"""Registrations over HTTP, and revisions, which are registrations sent again."""
