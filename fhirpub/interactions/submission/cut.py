@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from fhirpub.fhir.document import decode
+from fhirpub.fhir.document import decode_exactly
 from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import ResourceType
@@ -49,7 +49,7 @@ def cut_documents(body: bytes) -> tuple[bytes, Mapping[str, bytes]]:
         start, at = opening.end(), body.find(b'"', opening.end())
         if at < 0:
             break
-        data = _decode(view[start:at]) if at - start >= MIN_CUT else None
+        data = decode_exactly(view[start:at]) if at - start >= MIN_CUT else None
         if data is not None:
             token = f"{_TOKEN}{len(documents):08}"
             documents[token] = data
@@ -66,15 +66,6 @@ def _find_name(body: bytes, at: int) -> int:
             return found
         at = end
     return -1
-
-
-def _decode(text: memoryview) -> bytes | None:
-    """Return the bytes of base64 without white space or escapes, which a parser would change."""
-    try:
-        data = decode(str(text, "ascii"))
-    except UnicodeDecodeError:
-        return None
-    return data if data and len(text) == 4 * -(-len(data) // 3) else None
 
 
 def read_cut(

@@ -204,7 +204,7 @@ class BodyHandler(BaseHandler):
         """Return the whole body, once."""
         return joined(self.take_chunks())
 
-    def take_chunks(self) -> Sequence[bytes]:
+    def take_chunks(self) -> list[bytes]:
         """Return the whole body in pieces, once."""
         chunks, self._chunks = self._chunks, []
         return chunks

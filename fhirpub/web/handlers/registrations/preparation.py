@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,7 +27,7 @@ class Preparation:
     handler: BodyHandler
     prepare: Prepare
     read_body: ReadBody
-    chunks: Sequence[bytes]
+    chunks: list[bytes]
 
     async def run(self) -> Prepared:
         """Prepare the body; again if the patient that it lacks turns out to be held (ADR 26)."""
@@ -50,11 +50,17 @@ class Preparation:
             services.trimmer.note_large_work()
             work = partial(_prepare_without_documents, prepare=self.prepare, read_body=read_body)
             prepared = await services.threads.run(
-                handler.owner, lambda: work(services.context, joined(chunks))
+                handler.owner, lambda: work(services.context, _join(chunks))
             )
             if prepared is not None:
                 return prepared
         return await handler.compute_chunks(partial(self.prepare, read_body=read_body), chunks)
+
+
+def _join(chunks: list[bytes]) -> bytes:
+    """Return the chunks as one, and keep this one in their place: it is not held twice."""
+    chunks[:] = [joined(chunks)]
+    return chunks[0]
 
 
 def _prepare_without_documents(
