@@ -82,10 +82,16 @@ class Relay:
             notified = {endpoint.tenant for endpoint in endpoints}
             for tenant, version in new.values():
                 if tenant in notified:
-                    self.oldest_by_tenant.setdefault(tenant, version.updated)
-        await gather_all(*work, self._mark())
-        self._unmarked = new.keys() - self._faulty
-        return len(self._unmarked)
+                    oldest = self.oldest_by_tenant.get(tenant, version.updated)
+                    self.oldest_by_tenant[tenant] = min(oldest, version.updated)
+        relayed = new.keys() - self._faulty
+        if work:
+            await gather_all(*work, self._mark())
+            self._unmarked = relayed
+        else:  # there are no deliveries to wait for, and the next round need not read them again
+            self._unmarked |= relayed
+            await self._mark()
+        return len(relayed)
 
     async def finish(self) -> None:
         """Mark what was relayed last. Raises StoreUnavailable; then it is relayed once more."""
