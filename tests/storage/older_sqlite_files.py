@@ -34,6 +34,38 @@ def _changed_to(path: Path, version: int) -> Iterator[sqlite3.Connection]:
         old.commit()
 
 
+OUTBOX_OF_8 = (
+    """
+    CREATE TABLE unrelayed (
+        updated INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        PRIMARY KEY (updated, id, version)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    INSERT INTO unrelayed SELECT updated, id, version FROM version
+        WHERE rowid IN (SELECT number FROM relay_exception)
+            OR (rowid > (SELECT last FROM relay_mark) AND events <> x'5b5d')
+    """,
+    """
+    CREATE TRIGGER version_has_events AFTER INSERT ON version WHEN NEW.events <> x'5b5d'
+    BEGIN
+        INSERT INTO unrelayed VALUES (NEW.updated, NEW.id, NEW.version);
+    END
+    """,
+    "DROP TABLE relay_mark",
+    "DROP TABLE relay_exception",
+)
+
+
+def to_version_8(path: Path) -> None:
+    """Convert a file to the format in which each pending version had a row of its own."""
+    with _changed_to(path, 8) as old:
+        for statement in OUTBOX_OF_8:
+            old.execute(statement)
+
+
 TRIGGER_OF_7 = """
     CREATE TRIGGER version_names_documents AFTER INSERT ON version WHEN NEW.documents <> ''
     BEGIN
@@ -67,6 +99,7 @@ def detach_documents(connection: sqlite3.Connection) -> None:
 
 def to_version_7(path: Path) -> None:
     """Convert a file to the format of the commit before attached documents."""
+    to_version_8(path)
     with _changed_to(path, 7) as old:
         detach_documents(old)
         for statement in TRIGGERS:

@@ -247,7 +247,7 @@ async def test_events_that_an_older_release_still_adds_afterwards_are_pending(
 
 async def test_a_file_that_cannot_be_brought_up_to_date_stays_as_it_is(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE unrelayed (x)")  # it conflicts with the last steps
+        connection.execute("CREATE TABLE relay_mark (x)")  # it conflicts with the last steps
     before = schema_of(path)
 
     with pytest.raises(StoreUnavailable):

@@ -14,7 +14,7 @@ from fhirpub.storage.sqlite import document_schema as documents
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -108,6 +108,7 @@ _TABLES = (
     *documents.TABLES,
     *_SEARCH,
     *webhooks.TABLES,
+    *webhooks.OUTBOX,
     *quotas.TABLES,
     *documents.PIECES,
     *_MEMBERS,
@@ -115,23 +116,25 @@ _TABLES = (
 _FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP BY owner"
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
-_SINCE_4 = (*documents.PIECES, *_MEMBERS, *documents.ATTACH)
+_SINCE_7 = (*documents.ATTACH, *webhooks.OUTBOX_SINCE_8)
+_SINCE_4 = (*documents.PIECES, *_MEMBERS, *_SINCE_7)
 
 _STEPS = {
     0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
     1: (
         "ALTER TABLE blob ADD COLUMN title TEXT NOT NULL DEFAULT ''",
         *(_ADD_SEARCH, *_SEARCH),
-        *(*webhooks.TABLES, webhooks.FILL),
+        *(*webhooks.TABLES, *webhooks.OUTBOX),
         *(*quotas.TABLES, *quotas.FILL),
-        *(_ADD_DIGEST, *_SINCE_4),
+        *(_ADD_DIGEST, *documents.PIECES, *_MEMBERS, *documents.ATTACH),
     ),
     2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_SINCE_4),
     3: (_ADD_DIGEST, *_SINCE_4),
     4: _SINCE_4,
-    5: (*_MEMBERS, *documents.ATTACH),
-    6: (*_MEMBERS, _FILL_MEMBERS, "DROP TABLE member", *documents.ATTACH),
-    7: documents.ATTACH,
+    5: (*_MEMBERS, *_SINCE_7),
+    6: (*_MEMBERS, _FILL_MEMBERS, "DROP TABLE member", *_SINCE_7),
+    7: _SINCE_7,
+    8: webhooks.OUTBOX_SINCE_8,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""

@@ -69,25 +69,28 @@ TABLES = (
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID
     """,
-    # The order of the relay, and nearly that in which they come: each lands at the end.
-    """
-    CREATE TABLE unrelayed (
-        updated INTEGER NOT NULL,
-        id TEXT NOT NULL,
-        version INTEGER NOT NULL,
-        PRIMARY KEY (updated, id, version)
-    ) STRICT, WITHOUT ROWID
-    """,
-    """
-    CREATE TRIGGER version_has_events AFTER INSERT ON version WHEN NEW.events <> x'5b5d'
-    BEGIN
-        INSERT INTO unrelayed VALUES (NEW.updated, NEW.id, NEW.version);
-    END
-    """,
 )
 
-FILL = "INSERT INTO unrelayed SELECT updated, id, version FROM version WHERE events <> x'5b5d'"
-"""Nothing was ever published from a file without these tables."""
+# One connection writes at a time and versions are never deleted, so that their rowids are in the
+# order of the commits. All versions up to the mark are published but the exceptions, and none
+# behind it. In a file that had no webhooks nothing was ever published: the mark begins at 0.
+OUTBOX = (
+    "CREATE TABLE relay_mark (number INTEGER PRIMARY KEY, last INTEGER NOT NULL) STRICT",
+    "INSERT INTO relay_mark VALUES (1, 0)",
+    "CREATE TABLE relay_exception (number INTEGER PRIMARY KEY) STRICT",
+)
+OUTBOX_SINCE_8 = (
+    *OUTBOX,
+    "UPDATE relay_mark SET last = (SELECT ifnull(max(rowid), 0) FROM version)",
+    """
+    INSERT INTO relay_exception SELECT v.rowid
+        FROM unrelayed AS u CROSS JOIN version AS v INDEXED BY version_key
+        ON v.id = u.id AND v.version = u.version
+    """,
+    "DROP TRIGGER version_has_events",
+    "DROP TABLE unrelayed",
+)
+"""Turns the table of all pending versions, which a trigger filled, into the exceptions."""
 
 ENDPOINT = (
     "id, tenant, created, state, revision, url, events, payload, ordering, description, why, "
@@ -120,24 +123,34 @@ LEASE = f"""
 RELEASE = "DELETE FROM lease WHERE name IN (SELECT value FROM json_each(?)) AND owner = ?"
 
 _PAIRS = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
+
 KEPT = """
     FROM json_each(?) AS k CROSS JOIN version AS v INDEXED BY version_key
     ON v.id = json_extract(k.value, '$[0]') AND v.version = json_extract(k.value, '$[1]')
 """
 """The versions ``v`` whose keys are in a JSON array of pairs."""
-UNRELAYED = """
-    SELECT v.tenant, v.id, v.version, v.type, v.updated, v.events
-    FROM unrelayed AS u CROSS JOIN version AS v INDEXED BY version_key
-    ON v.id = u.id AND v.version = u.version ORDER BY u.updated, u.id, u.version LIMIT ?
+
+# The size of a BLOB stands at the beginning of its row: a version without events (`[]`) is passed
+# over without reading the columns before them, which may be large.
+_HAS_EVENTS = "length(v.events) > 2"
+_ENTRY = "v.rowid, v.tenant, v.id, v.version, v.type, v.updated, v.events"
+_BEHIND = f"FROM version AS v NOT INDEXED WHERE v.rowid > ? AND v.rowid <= ? AND {_HAS_EVENTS}"
+MARK_AND_END = "SELECT last, ifnull((SELECT max(rowid) FROM version), 0) FROM relay_mark"
+EXCEPTIONS = f"""
+    SELECT {_ENTRY} FROM relay_exception AS e CROSS JOIN version AS v ON v.rowid = e.number
+    ORDER BY e.number LIMIT ?
 """
-RELAYED = f"""
-    DELETE FROM unrelayed
-    WHERE (updated, id, version) IN (SELECT v.updated, v.id, v.version {KEPT})
-"""
-UNRELAYED_OF = f"""
+BEHIND = f"SELECT {_ENTRY} {_BEHIND} ORDER BY v.rowid LIMIT ?"
+NUMBERS_BEHIND = f"SELECT v.rowid {_BEHIND}"
+NUMBERS_OF = f"SELECT v.rowid {KEPT}"
+PENDING_OF = f"""
     SELECT v.id, v.version {KEPT}
-    WHERE (v.updated, v.id, v.version) IN (SELECT updated, id, version FROM unrelayed)
+    WHERE v.rowid IN (SELECT number FROM relay_exception)
+        OR (v.rowid > (SELECT last FROM relay_mark) AND {_HAS_EVENTS})
 """
+MOVE_MARK = "UPDATE relay_mark SET last = ? WHERE last = ?"
+ADD_EXCEPTIONS = "INSERT INTO relay_exception SELECT value FROM json_each(?)"
+REMOVE_EXCEPTIONS = "DELETE FROM relay_exception WHERE number IN (SELECT value FROM json_each(?))"
 
 _DELIVERY = (
     "endpoint, event_id, sequence, resource, state, due, number, begun, leased, tenant, "

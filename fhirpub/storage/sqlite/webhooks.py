@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 from fhirpub.storage.sqlite import webhook_schema as sql
-from fhirpub.storage.sqlite.database import DatabaseMixin
+from fhirpub.storage.sqlite.outbox import SqliteOutbox
 from fhirpub.storage.sqlite.parameters import json_list, json_pairs
 from fhirpub.storage.sqlite.rows import Row
 from fhirpub.storage.sqlite.webhook_rows import (
@@ -33,7 +33,6 @@ from fhirpub.storage.webhook_contract import (
     DeliveryState,
     Endpoint,
     Endpoints,
-    OutboxEntry,
     QueuedDelivery,
 )
 
@@ -42,7 +41,7 @@ _SWEEP_BATCH_SIZE = 500
 """Few, since they block every other write."""
 
 
-class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
+class SqliteWebhooks(SqliteOutbox, Endpoints, DeliveryQueueStore):
     """Endpoints and deliveries in the file."""
 
     async def put_endpoint(self, tenant: str, endpoint: Endpoint) -> bool:
@@ -115,24 +114,6 @@ class SqliteWebhooks(DatabaseMixin, Endpoints, DeliveryQueueStore):
 
     async def release(self, names: Collection[str], *, owner: str) -> None:
         await self._execute(sql.RELEASE, (json_list(names), owner))
-
-    async def pending_outbox(self, *, limit: int) -> Sequence[tuple[str, OutboxEntry]]:
-        rows = await self._fetch_in_thread(sql.UNRELAYED, (limit,))
-        return [
-            (
-                tenant,
-                OutboxEntry(id=id_, version=version, type=type_, updated=updated, events=events),
-            )
-            for tenant, id_, version, type_, updated, events in rows
-        ]
-
-    async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
-        await self._execute(sql.RELAYED, (json_pairs(keys),), index_rows=len(keys))
-
-    async def outbox_contains(
-        self, keys: Collection[tuple[str, int]]
-    ) -> frozenset[tuple[str, int]]:
-        return frozenset(await self._fetch_in_thread(sql.UNRELAYED_OF, (json_pairs(keys),)))
 
     async def last_sequences(self, endpoints: Collection[str]) -> Mapping[str, int]:
         rows = await self._fetch_in_thread(sql.ENDS, (json_list(endpoints),))

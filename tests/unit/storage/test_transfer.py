@@ -105,7 +105,8 @@ async def everything(store: Store) -> tuple[object, ...]:
     blobs = [await whole_blobs(store, tenant, [name]) for tenant, name in sorted(names)]
     keys = [await store.signing_keys(item) for item in ("sandbox", "production")]
     endpoints = await store.endpoints(LAB), await store.scan_deliveries()
-    pending = await store.pending_outbox(limit=10_000)
+    entries = await store.pending_outbox(limit=10_000)
+    pending = sorted(entries, key=lambda each: (each[1].id, each[1].version))
     access = await store.tenants(), await store.clients(), await store.quota_overrides()
     return versions, blobs, keys, access, endpoints, pending
 

@@ -94,3 +94,67 @@ class OutboxContract:
         assert sorted(met) == sorted((version.id, version.version) for version in versions)
         for resource in resources:
             assert [number for name, number in met if name == resource.id] == [1, 2, 3, 4]
+
+    async def test_an_entry_that_is_left_out_stays_pending_and_none_behind_it_is_missed(
+        self, store: Store, reader: Store
+    ) -> None:
+        versions = [a_version(updated=NOW + number) for number in range(6)]
+        await events_added(store, versions[:4])
+        found = await pending_keys(store)
+
+        await store.mark_published([found[1], found[3]])
+        await events_added(store, versions[4:])
+        await store.mark_published([(versions[5].id, 1)])
+
+        left = [(versions[number].id, 1) for number in (0, 2, 4)]
+        assert await pending_keys(reader) == left
+        assert await pending_keys(reader, limit=1) == left[:1]
+        assert await reader.outbox_contains([(each.id, 1) for each in versions]) == {*left}
+        await reader.mark_published(left)
+        assert await pending_keys(store) == []
+
+    @pytest.mark.parametrize("order", [1, -1])
+    async def test_entries_are_marked_one_at_a_time_in_any_order(
+        self, store: Store, reader: Store, order: int
+    ) -> None:
+        versions = [a_version(updated=NOW + number) for number in range(4)]
+        await events_added(store, versions)
+        left = await pending_keys(reader)
+
+        for key in left[::order]:
+            await store.mark_published([key])
+            left.remove(key)
+
+            assert await pending_keys(reader) == left
+
+    async def test_of_two_processes_that_mark_the_same_entries_none_is_missed(
+        self, store: Store, other_store: Store
+    ) -> None:
+        await events_added(store, [a_version(updated=NOW + number) for number in range(6)])
+        found = await pending_keys(store)
+        assert await pending_keys(other_store) == found
+
+        await store.mark_published(found[1:3])
+        await other_store.mark_published([found[0], found[2], found[4]])
+        await store.mark_published(found[:3])
+
+        assert await pending_keys(store) == await pending_keys(other_store) == [found[3], found[5]]
+
+    async def test_versions_without_events_hide_no_entry(
+        self, store: Store, reader: Store
+    ) -> None:
+        silent = [a_version(updated=NOW) for _ in range(5)]
+        loud = [a_version(updated=NOW + number) for number in range(3)]
+        for version in silent[:3]:
+            await store.add(LAB, version)
+        await events_added(store, loud[:2])
+        for version in silent[3:]:
+            await store.add(LAB, version)
+        await events_added(store, loud[2:])
+
+        keys = [(version.id, 1) for version in loud]
+        assert await pending_keys(reader, limit=2) == keys[:2]
+        assert await pending_keys(reader) == keys
+        await store.mark_published([(silent[4].id, 1), keys[2]])
+        assert await pending_keys(reader) == keys[:2]
+        assert await reader.outbox_contains([(version.id, 1) for version in silent]) == frozenset()
