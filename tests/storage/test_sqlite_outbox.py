@@ -163,6 +163,19 @@ async def test_entries_far_apart_are_all_found_by_one_call(store: SqliteStore, p
     assert outbox_of(path)[0] == 3 * (MAX_ROWS_PASSED + 11) + 3 * MAX_ROWS_PASSED + 1
 
 
+async def test_a_page_that_many_entries_nearly_fill_is_filled_from_far_behind(
+    store: SqliteStore, path: Path
+) -> None:
+    entries = [loud() for _ in range(151)]
+    for entry in entries[:-1]:
+        await store.add(LAB, entry)
+    await store.add(LAB, a_version())
+    add_silent(path, MAX_ROWS_PASSED + 200)
+    await store.add(LAB, entries[-1])
+
+    assert await pending_keys(store, limit=200) == [key_of(entry) for entry in entries]
+
+
 async def test_entries_far_behind_the_mark_are_published_and_those_between_stay(
     store: SqliteStore, path: Path
 ) -> None:
