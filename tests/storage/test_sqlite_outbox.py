@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncGenerator
@@ -158,8 +159,9 @@ async def test_entries_far_apart_are_all_found_by_one_call(store: SqliteStore, p
         await store.add(LAB, entry)
     add_silent(path, 3 * MAX_ROWS_PASSED)
 
-    assert await pending_keys(store, limit=2) == [key_of(entry) for entry in entries[:2]]
-    assert await pending_keys(store, limit=10) == [key_of(entry) for entry in entries]
+    async with asyncio.timeout(60):
+        assert await pending_keys(store, limit=2) == [key_of(entry) for entry in entries[:2]]
+        assert await pending_keys(store, limit=10) == [key_of(entry) for entry in entries]
     assert outbox_of(path)[0] == 3 * (MAX_ROWS_PASSED + 11) + 3 * MAX_ROWS_PASSED + 1
 
 
@@ -173,7 +175,8 @@ async def test_a_page_that_many_entries_nearly_fill_is_filled_from_far_behind(
     add_silent(path, MAX_ROWS_PASSED + 200)
     await store.add(LAB, entries[-1])
 
-    assert await pending_keys(store, limit=200) == [key_of(entry) for entry in entries]
+    async with asyncio.timeout(60):
+        assert await pending_keys(store, limit=200) == [key_of(entry) for entry in entries]
 
 
 async def test_entries_far_behind_the_mark_are_published_and_those_between_stay(
