@@ -12,6 +12,7 @@ from fhirpub.config.loader import load
 from fhirpub.config.settings import DEFAULT_FILE, Config
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def with_config_file(command: Command) -> Command:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import lru_cache
@@ -21,6 +21,8 @@ from fhirpub.runtime.stages import Stages, StageScheduler, run_to_completion
 from fhirpub.storage.contract import Resources
 
 T = TypeVar("T")
+May = Callable[[str, Collection[str]], bool]
+"""Whether the caller may read (``r``) or search (``s``) what is of one of these types."""
 
 _DAY = 86_400_000
 

@@ -15,14 +15,14 @@ from fhirpub.interactions.checks.search_names import (
     unused_empty,
     unused_unknown,
 )
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, May
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.search import place_of, search_patients
 from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITIONS, Reading
 from fhirpub.interactions.search.followed_references import FollowedReferences
 from fhirpub.interactions.search.includes import Include, Included
-from fhirpub.interactions.search.inclusion import May, include
+from fhirpub.interactions.search.inclusion import include
 from fhirpub.interactions.summary import is_subset, subset
 from fhirpub.interactions.versions import Listing, Shown, without_documents
 from fhirpub.plugin_api import ResourceType

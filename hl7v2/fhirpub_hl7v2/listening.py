@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fhirpub.cli.options import EXISTING_FILE
 from fhirpub.cli.publish.bulk.load import interruptible
 from fhirpub.cli.publish.service import Service
 from fhirpub.config.settings import Config
@@ -21,7 +22,6 @@ from fhirpub_hl7v2.receiver import Receiver, endless_pauses
 from fhirpub_hl7v2.service import named_service, open_publisher, with_service
 from fhirpub_hl7v2.settings import Settings, read_settings
 
-_A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MESSAGES_IN_MEMORY = 8
 
 
@@ -63,11 +63,15 @@ Examples:
     metavar="NETWORK",
     help="Address or network to accept connections from; may be repeated. Default: every one.",
 )
-@click.option("--tls-cert", type=_A_FILE, metavar="FILE.pem", help="Certificate; turns TLS on.")
-@click.option("--tls-key", type=_A_FILE, metavar="FILE.pem", help="Its key, if in another file.")
+@click.option(
+    "--tls-cert", type=EXISTING_FILE, metavar="FILE.pem", help="Certificate; turns TLS on."
+)
+@click.option(
+    "--tls-key", type=EXISTING_FILE, metavar="FILE.pem", help="Its key, if in another file."
+)
 @click.option(
     "--tls-client-ca",
-    type=_A_FILE,
+    type=EXISTING_FILE,
     metavar="FILE.pem",
     help="Authority of client certificates, which become required.",
 )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fhirpub.cli.options import with_config
+from fhirpub.cli.options import EXISTING_FILE, with_config
 from fhirpub.cli.publish.bulk.connections import connections
 from fhirpub.cli.publish.publisher import Publisher
 from fhirpub.cli.publish.retries import PAUSES
@@ -23,13 +23,12 @@ from fhirpub.cli.publish.service import (
 from fhirpub.config.settings import Config
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 _OPTIONS = (
     click.option(
         "--mapping",
-        type=_A_FILE,
+        type=EXISTING_FILE,
         metavar="FILE.toml",
         help="Settings of the mapping, such as the time zone and the systems of identifiers.",
     ),
@@ -41,7 +40,7 @@ _OPTIONS = (
     ),
     click.option(
         "--cacert",
-        type=_A_FILE,
+        type=EXISTING_FILE,
         callback=check_cacert,
         metavar="FILE.pem",
         help="Certificates to trust, of the service or its authority, instead of the system's.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.options import EXISTING_FILE, with_config, with_json
 from fhirpub.cli.publish.bulk.ending import print_ending
 from fhirpub.cli.publish.bulk.run import Options, load_all
 from fhirpub.cli.publish.bulk.sources import is_many, is_pattern, source_of
@@ -21,7 +21,6 @@ from fhirpub.cli.publish.summary import print_summary
 from fhirpub.cli.publish.watch.watcher import WatchOptions, watch
 from fhirpub.config.settings import Config
 
-_A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _A_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _JOBS = 8
 
@@ -70,7 +69,7 @@ Exit status, of several files the highest:
     "--document",
     "documents",
     multiple=True,
-    type=_A_FILE,
+    type=EXISTING_FILE,
     metavar="FILE.pdf",
     help="Document to attach in presentedForm, with its hash and date; may be repeated.",
 )
@@ -82,7 +81,7 @@ Exit status, of several files the highest:
 )
 @click.option(
     "--cacert",
-    type=_A_FILE,
+    type=EXISTING_FILE,
     callback=check_cacert,
     metavar="FILE.pem",
     help="Certificates to trust, of the service or its authority, instead of the system's.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 
 from fhirpub.errors import NotPermitted
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, May
 from fhirpub.interactions.cursors import CURSOR, link_to, seal
 from fhirpub.interactions.history import listing_of, place_after, read_parameters
 from fhirpub.interactions.indexing.persons import PATIENT
@@ -25,8 +25,6 @@ from fhirpub.tenant import Tenant
 PARAMETERS = ("_count", "_since", CURSOR)
 _READ = ("_count", "_since", "_at", "_below", CURSOR)
 _BATCH = 50
-
-May = Callable[[str, Collection[str]], bool]
 
 
 async def history_of_patient(

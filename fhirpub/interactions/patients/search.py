@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fhirpub.errors import InvalidSearch
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, May
 from fhirpub.interactions.indexing.persons import PATIENT, StatementNames, marked
 from fhirpub.interactions.indexing.resolution import IDENTIFIERS
 from fhirpub.interactions.patients.statements import (
@@ -40,8 +40,6 @@ _BATCH = 50
 _AT_ONCE = 4
 _MOST_EXCLUDED = 100
 """So many persons are left out by the store; the statements of further ones are passed over."""
-
-May = Callable[[str, Collection[str]], bool]
 
 
 async def search_patients(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fhirpub.errors import Issue
-from fhirpub.interactions.context import Context
+from fhirpub.interactions.context import Context, May
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.patients.statements import (
@@ -35,9 +35,6 @@ _SMALL_BYTES = MAX_PAGE_BYTES // 64
 _AT_ONCE = 4
 """Resources that are read together where each may be large."""
 _COMPARED_AT_ONCE = 200
-
-May = Callable[[str, Collection[str]], bool]
-"""Whether the caller may read (``r``) or search (``s``) what is of one of these types."""
 
 
 async def include(
