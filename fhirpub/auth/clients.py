@@ -7,7 +7,7 @@ import hmac
 import secrets
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fhirpub.auth.scopes import is_scope
 from fhirpub.auth.tenants import require_enabled_tenant
@@ -18,6 +18,9 @@ from fhirpub.tenant import Tenant
 
 _PREFIX = "fhirpub_"
 MAX_SCOPE_CHARACTERS = 1_500
+DAY_MS = 86_400_000
+ENDS_SOON_DAYS = 30
+"""So many days before the last secret of a client ends, operators are warned."""
 
 _NOBODY = Client(
     id="",
@@ -31,43 +34,54 @@ _NOBODY = Client(
 """Stands in for an unknown client, so that it costs the same work; its secret has no preimage."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewClient:
+    """A client to add; its secret is valid for ``valid_days``, with 0 until it is rotated."""
+
+    tenant: str
+    name: str
+    environment: str
+    scopes: Sequence[str] = ()
+    valid_days: int = 0
+
+
 async def add_client(
-    access: CredentialStore,
-    *,
-    tenant: str,
-    name: str,
-    environment: str,
-    scopes: Sequence[str] = (),
-    clock: Clock,
+    access: CredentialStore, new: NewClient, *, clock: Clock
 ) -> tuple[Client, str]:
     """Add a client of a tenant; return it with its secret, of which only a digest is kept.
 
     Raises NoSuchRecord if the tenant is unknown, ConfigurationError if it is disabled or a scope
     cannot be one.
     """
-    _check(scopes)
-    await require_enabled_tenant(access, tenant)
-    secret = _new_secret()
+    _check(new.scopes)
+    await require_enabled_tenant(access, new.tenant)
+    secret, now = _new_secret(), clock()
     client = Client(
         id=str(uuid.uuid4()),
-        tenant=tenant,
-        name=name,
-        environment=environment,
-        created=clock(),
-        secrets=(ClientSecret(_digest(secret)),),
-        scopes=tuple(scopes),
+        tenant=new.tenant,
+        name=new.name,
+        environment=new.environment,
+        created=now,
+        secrets=(ClientSecret(_digest(secret), _end(now, new.valid_days)),),
+        scopes=tuple(new.scopes),
     )
     await access.put_client(client)
     return client, secret
 
 
 async def rotate_client(
-    access: CredentialStore, client_id: str, *, grace_seconds: int, clock: Clock
+    access: CredentialStore,
+    client_id: str,
+    *,
+    grace_seconds: int,
+    valid_days: int = 0,
+    clock: Clock,
 ) -> tuple[Client, str]:
     """Give a client a new secret; return it with the secret.
 
-    Those it had work for ``grace_seconds`` more, or until the end they already had if that is
-    sooner; 0 ends them at once. Raises NoSuchRecord.
+    It is valid for ``valid_days``, with 0 until it is rotated. Those it had work for
+    ``grace_seconds`` more, or until the end they already had if that is sooner; 0 ends them at
+    once. Raises NoSuchRecord.
     """
     now = clock()
     end = now + grace_seconds * 1000
@@ -76,7 +90,8 @@ async def rotate_client(
     def with_new_secret(client: Client) -> Client:
         older = [_ending(item, end) for item in client.secrets]
         live = [item for item in older if _is_live(item, now)]
-        return replace(client, secrets=(*live, ClientSecret(_digest(secret))))
+        new = ClientSecret(_digest(secret), _end(now, valid_days))
+        return replace(client, secrets=(*live, new))
 
     return await _update_client(access, client_id, with_new_secret), secret
 
@@ -136,6 +151,16 @@ def _holds(client: Client, digest: bytes, now: int) -> bool:
     for secret in client.secrets or _NOBODY.secrets:
         right |= hmac.compare_digest(secret.digest, digest) & _is_live(secret, now)
     return right
+
+
+def secrets_end(client: Client) -> int | None:
+    """Return when the last of a client's secrets expires, in milliseconds; None: never."""
+    ends = [secret.expires for secret in client.secrets]
+    return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+
+def _end(now: int, valid_days: int) -> int | None:
+    return now + valid_days * DAY_MS if valid_days else None
 
 
 def _is_live(secret: ClientSecret, now: int) -> bool:

@@ -12,6 +12,7 @@ import click
 
 from fhirpub.app.services import build_services
 from fhirpub.app.stores import key_file, open_store, prepare_cipher
+from fhirpub.auth.clients import DAY_MS, ENDS_SOON_DAYS, secrets_end
 from fhirpub.cli.check_advice import Finding, advise, advise_on_files
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
@@ -25,6 +26,7 @@ from fhirpub.errors import (
     SecretsUnavailable,
     StoreUnavailable,
 )
+from fhirpub.fhir.times import instant
 from fhirpub.plugin_host import loader as plugin_loader
 from fhirpub.plugin_host.schemas import schema_and_element_problems
 from fhirpub.runtime.clock import now_ms
@@ -70,6 +72,7 @@ async def _findings(config_file: Path | None) -> list[Finding]:
     if all(finding.level != "error" for finding in found):
         found += [finding async for finding in _webhooks(config)]
         found += [finding async for finding in _networks(config)]
+        found += [finding async for finding in _secrets(config)]
     if all(finding.level != "error" for finding in found):
         found += [finding async for finding in _schemas(config)]
     return found
@@ -157,6 +160,25 @@ async def _networks(config: Config) -> AsyncIterator[Finding]:
             where = "" if entry.ports else ", on every port"
             advice = f"is open to all tenants ({len(tenants)}){where}: add tenant=ID"
             yield Finding("webhooks", "warning", f"{setting} {advice}")
+
+
+async def _secrets(config: Config) -> AsyncIterator[Finding]:
+    """Warn of clients whose secrets end soon, or have ended."""
+    try:
+        async with open_store(config) as store:
+            clients = [one for one in await store.clients() if not one.disabled]
+    except FhirpubError as problem:
+        for error in _errors("clients", problem):
+            yield error
+        return
+    now = now_ms()
+    for client in clients:
+        end = secrets_end(client)
+        is_here = client.environment == config.auth.environment
+        if is_here and end is not None and end < now + ENDS_SOON_DAYS * DAY_MS:
+            when = f"{'ended' if end <= now else 'ends'} on {instant(end)[:10]}"
+            advice = f"the secret of {client.id} {when}: fhirpub client rotate {client.id}"
+            yield Finding("clients", "warning", advice)
 
 
 async def _schemas(config: Config) -> AsyncIterator[Finding]:

@@ -13,6 +13,7 @@ from fhirpub.auth.scopes import gives_something
 from fhirpub.auth.tenants import require_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
+from fhirpub.config.loader import MAX_SECRET_DAYS
 from fhirpub.config.reader import LARGEST
 from fhirpub.config.settings import Config
 from fhirpub.fhir.times import instant
@@ -27,6 +28,15 @@ def _split(
 ) -> list[str]:
     """Return scopes one by one: OAuth separates them by spaces (RFC 6749, 3.3)."""
     return [scope for several in given for scope in several.split() or [several]]
+
+
+_with_valid_days = click.option(
+    "--valid-days",
+    type=click.IntRange(0, MAX_SECRET_DAYS),
+    metavar="N",
+    help="Days for which the secret is valid, 0: until it is rotated. Default: [auth] "
+    "secret_days.",
+)
 
 
 @click.group()
@@ -51,13 +61,23 @@ Examples:
     metavar="SCOPE",
     help="Scope to grant, or several separated by spaces; may be repeated.",
 )
+@_with_valid_days
 @with_config
 @with_json
-def add(tenant_id: str, name: str, scopes: list[str], config: Config, *, as_json: bool) -> None:
+def add(
+    tenant_id: str,
+    name: str,
+    scopes: list[str],
+    valid_days: int | None,
+    config: Config,
+    *,
+    as_json: bool,
+) -> None:
     """Add credentials for a tenant; the secret is shown only once."""
     if not name.isprintable():
         raise click.BadParameter("must be one line of printable text", param_hint="--name")
-    added, secret = asyncio.run(_add(config, tenant_id, name, scopes))
+    days = config.auth.secret_days if valid_days is None else valid_days
+    added, secret = asyncio.run(_add(config, tenant_id, name, scopes, days))
     _warn_of_empty(scopes)
     print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
 
@@ -80,12 +100,21 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
     metavar="N",
     help="Seconds for which the old secret still works; default: [auth] secret_grace_seconds.",
 )
+@_with_valid_days
 @with_config
 @with_json
-def rotate(client_id: str, grace_seconds: int | None, config: Config, *, as_json: bool) -> None:
+def rotate(
+    client_id: str,
+    grace_seconds: int | None,
+    valid_days: int | None,
+    config: Config,
+    *,
+    as_json: bool,
+) -> None:
     """Create a new secret; the old one works for a grace period, so that clients need not stop."""
     grace = config.auth.secret_grace_seconds if grace_seconds is None else grace_seconds
-    rotated, secret = asyncio.run(_rotate(config, client_id, grace))
+    days = config.auth.secret_days if valid_days is None else valid_days
+    rotated, secret = asyncio.run(_rotate(config, client_id, grace, days))
     old = f"works for another {grace} seconds" if grace else "no longer works"
     then = f"{_SHOWN_ONCE}\nThe old secret {old}."
     if rotated.disabled:
@@ -130,14 +159,19 @@ def disable(client_id: str, config: Config, *, as_json: bool) -> None:
     print_record("Client disabled.", _record(disabled), as_json=as_json)
 
 
-async def _add(config: Config, tenant_id: str, name: str, scopes: list[str]) -> tuple[Client, str]:
+async def _add(
+    config: Config, tenant_id: str, name: str, scopes: list[str], valid_days: int
+) -> tuple[Client, str]:
     async with open_store(config) as store:
         return await clients.add_client(
             store,
-            tenant=tenant_id,
-            name=name,
-            environment=config.auth.environment,
-            scopes=scopes,
+            clients.NewClient(
+                tenant=tenant_id,
+                name=name,
+                environment=config.auth.environment,
+                scopes=scopes,
+                valid_days=valid_days,
+            ),
             clock=now_ms,
         )
 
@@ -149,10 +183,12 @@ async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
         return await store.clients(tenant=tenant_id)
 
 
-async def _rotate(config: Config, client_id: str, grace_seconds: int) -> tuple[Client, str]:
+async def _rotate(
+    config: Config, client_id: str, grace_seconds: int, valid_days: int
+) -> tuple[Client, str]:
     async with open_store(config) as store:
         return await clients.rotate_client(
-            store, client_id, grace_seconds=grace_seconds, clock=now_ms
+            store, client_id, grace_seconds=grace_seconds, valid_days=valid_days, clock=now_ms
         )
 
 
@@ -180,6 +216,7 @@ def _with_secret(each: Client, secret: str) -> Record:
         "name": each.name,
         "environment": each.environment,
         "scopes": list(each.scopes),
+        "valid_until": _end(each),
     }
 
 
@@ -191,5 +228,11 @@ def _record(each: Client) -> Record:
         "environment": each.environment,
         "scopes": list(each.scopes),
         "created": instant(each.created),
+        "valid_until": _end(each),
         "disabled": each.disabled,
     }
+
+
+def _end(each: Client) -> str | None:
+    end = clients.secrets_end(each)
+    return None if end is None else instant(end)

@@ -58,6 +58,7 @@ _ABOVE_NOTHING = {
 """Settings that would cause every request to be refused if they were 0."""
 _MAX_TOKEN_SECONDS = 36_500 * 86_400
 """A token that expires after the year 9999 would be refused."""
+MAX_SECRET_DAYS = 36_500
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9._~:/@!$&'()*+,;=%\[\]-]+")
 """A URL in the characters of RFC 3986, without query and fragment."""
 _HEAD = (
@@ -183,6 +184,8 @@ def _auth_contradictions(auth: AuthConfig) -> list[str]:
         found.append("[auth] audience must not be empty: clients name it to request a token")
     if auth.token_seconds > _MAX_TOKEN_SECONDS:
         found.append(f"[auth] token_seconds must be at most {_MAX_TOKEN_SECONDS}")
+    if auth.secret_days > MAX_SECRET_DAYS:
+        found.append(f"[auth] secret_days must be at most {MAX_SECRET_DAYS}")
     return found
 
 

@@ -91,6 +91,11 @@ class AuthConfig:
         "Time in seconds for which a client's previous secret still works after `fhirpub client "
         "rotate`. 0: it is revoked at once.",
     )
+    secret_days: int = _setting(
+        0,
+        "Number of days for which a new secret of a client is valid, unless the command names "
+        "another. 0: until it is rotated.",
+    )
     enforce_scopes: bool = _setting(
         False,
         "Require scopes such as system/DiagnosticReport.cruds: a request whose token lacks the "

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from fhirpub.app.stores import open_store
-from fhirpub.auth.clients import add_client
+from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
@@ -215,10 +215,9 @@ async def _add_client(
         tenant = await add_tenant(store, name, clock=now_ms)
         client, secret = await add_client(
             store,
-            tenant=tenant.id,
-            name="test",
-            environment=config.auth.environment,
-            scopes=scopes,
+            NewClient(
+                tenant=tenant.id, name="test", environment=config.auth.environment, scopes=scopes
+            ),
             clock=now_ms,
         )
     return tenant, client, secret

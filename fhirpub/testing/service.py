@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services
 from fhirpub.app.stores import OpenStore, open_store
-from fhirpub.auth.clients import add_client
+from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import dumps, loads
@@ -200,10 +200,12 @@ class RunningService(Service):
         client, secret = self.call(
             add_client(
                 self.services.store,
-                tenant=tenant.id,
-                name="test",
-                environment=self.config.auth.environment,
-                scopes=scopes,
+                NewClient(
+                    tenant=tenant.id,
+                    name="test",
+                    environment=self.config.auth.environment,
+                    scopes=scopes,
+                ),
                 clock=self._clock,
             )
         )

@@ -19,7 +19,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 from tornado.ioloop import IOLoop
 
 from fhirpub.app.services import build_services
-from fhirpub.auth.clients import add_client
+from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.settings import Config
 from fhirpub.runtime.clock import now_ms
@@ -118,10 +118,9 @@ async def token_of(services: Services) -> str:
     tenant = await add_tenant(services.store, "Lab", clock=now_ms)
     client, secret = await add_client(
         services.store,
-        tenant=tenant.id,
-        name="test",
-        environment=services.config.auth.environment,
-        scopes=(),
+        NewClient(
+            tenant=tenant.id, name="test", environment=services.config.auth.environment, scopes=()
+        ),
         clock=now_ms,
     )
     request = {

@@ -103,10 +103,12 @@ async def _credentials(services: Services) -> dict[str, str]:
     tenant = await tenants.add_tenant(services.store, "North Quay Laboratory", clock=now_ms)
     client, secret = await clients.add_client(
         services.store,
-        tenant=tenant.id,
-        name="demo",
-        environment=services.config.auth.environment,
-        scopes=("system/*.cruds", "webhooks.read", "webhooks.write"),
+        clients.NewClient(
+            tenant=tenant.id,
+            name="demo",
+            environment=services.config.auth.environment,
+            scopes=("system/*.cruds", "webhooks.read", "webhooks.write"),
+        ),
         clock=now_ms,
     )
     audience = services.config.auth.audience

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from jose import jwk
 
-from fhirpub.auth.clients import add_client
+from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.auth.tokens import Grant, Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
@@ -205,10 +205,9 @@ async def make_world() -> AsyncIterator[Callable[..., Any]]:
         tenant = await add_tenant(access, "Lab Uno", clock=clock)
         client, secret = await add_client(
             access,
-            tenant=tenant.id,
-            name="ward",
-            environment=config.environment,
-            scopes=scopes,
+            NewClient(
+                tenant=tenant.id, name="ward", environment=config.environment, scopes=scopes
+            ),
             clock=clock,
         )
         tokens = Tokens(access=access, config=config, limits=limits, issuer=ISSUER, clock=clock)

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from fhirpub.auth.clients import (
+    NewClient,
     add_client,
     authenticate,
     disable_client,
     rotate_client,
+    secrets_end,
     set_scopes,
 )
 from fhirpub.auth.tenants import disable_tenant
@@ -50,7 +52,9 @@ async def test_a_client_needs_a_tenant_that_is_there_and_enabled(
 
     with pytest.raises(problem, match=message):
         await add_client(
-            world.access, tenant=tenant, name="", environment="sandbox", clock=world.clock
+            world.access,
+            NewClient(tenant=tenant, name="", environment="sandbox"),
+            clock=world.clock,
         )
 
 
@@ -61,10 +65,7 @@ async def test_scopes_that_no_token_can_carry_are_refused(
     with pytest.raises(ConfigurationError):
         await add_client(
             world.access,
-            tenant=world.tenant.id,
-            name="",
-            environment="sandbox",
-            scopes=scopes,
+            NewClient(tenant=world.tenant.id, name="", environment="sandbox", scopes=scopes),
             clock=world.clock,
         )
 
@@ -73,10 +74,12 @@ async def test_all_that_is_no_scope_is_reported_at_once(world: World) -> None:
     with pytest.raises(ConfigurationError) as refused:
         await add_client(
             world.access,
-            tenant=world.tenant.id,
-            name="",
-            environment="sandbox",
-            scopes=("two words", "system/*.rs", 'qu"ote'),
+            NewClient(
+                tenant=world.tenant.id,
+                name="",
+                environment="sandbox",
+                scopes=("two words", "system/*.rs", 'qu"ote'),
+            ),
             clock=world.clock,
         )
 
@@ -97,6 +100,30 @@ async def test_two_secrets_work_during_a_rotation_and_the_old_one_ends(world: Wo
     world.clock.pass_seconds(0.001)
     assert not await proved(world, world.secret)
     assert await proved(world, new)
+
+
+async def test_a_secret_with_an_end_works_until_then(world: World) -> None:
+    client, secret = await add_client(
+        world.access,
+        NewClient(tenant=world.tenant.id, name="", environment="sandbox", valid_days=2),
+        clock=world.clock,
+    )
+
+    world.clock.pass_seconds(2 * 86_400 - 0.001)
+    assert await proved(world, secret, client_id=client.id)
+    world.clock.pass_seconds(0.001)
+    assert not await proved(world, secret, client_id=client.id)
+
+
+async def test_the_end_of_a_client_is_that_of_its_last_secret(world: World) -> None:
+    now = world.clock()
+    assert secrets_end(world.client) is None
+
+    client, _ = await rotate_client(
+        world.access, world.client.id, grace_seconds=60, valid_days=3, clock=world.clock
+    )
+
+    assert secrets_end(client) == now + 3 * 86_400_000
 
 
 async def test_no_grace_ends_every_older_secret_at_once(world: World) -> None:

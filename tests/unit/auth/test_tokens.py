@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from joserfc import jwk as other_jwk
 from joserfc import jwt as other_jwt
+from structlog.testing import capture_logs
 
 from fhirpub.auth.caller import Caller
-from fhirpub.auth.clients import add_client, disable_client, rotate_client, set_scopes
+from fhirpub.auth.clients import NewClient, add_client, disable_client, rotate_client, set_scopes
 from fhirpub.auth.keys import rotate
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.auth.tokens import Tokens
@@ -109,7 +110,9 @@ async def test_wrong_secret_unknown_client_and_other_environment_look_the_same(
     world: World,
 ) -> None:
     elsewhere, its_secret = await add_client(
-        world.access, tenant=world.tenant.id, name="", environment="production", clock=world.clock
+        world.access,
+        NewClient(tenant=world.tenant.id, name="", environment="production"),
+        clock=world.clock,
     )
 
     refusals = {
@@ -484,11 +487,26 @@ async def test_memory_for_tokens_is_bounded(world: World) -> None:
     assert kept == [True, False, False, *[True] * 9]
 
 
+@pytest.mark.parametrize(("days", "warnings"), [(29, 1), (31, 0)])
+async def test_a_grant_to_a_client_whose_secret_ends_soon_is_a_warning(
+    world: World, days: int, warnings: int
+) -> None:
+    _, world.secret = await rotate_client(
+        world.access, world.client.id, grace_seconds=0, valid_days=days, clock=world.clock
+    )
+
+    with capture_logs() as lines:
+        await world.token()
+
+    found = [line for line in lines if line["event"] == "secret ends soon"]
+    assert [line["client"] for line in found] == [world.client.id] * warnings
+
+
 LOGGING = """
 import asyncio, sys
 from urllib.parse import urlencode
 
-from fhirpub.auth.clients import add_client
+from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
@@ -499,9 +517,8 @@ from tests.unit.auth.conftest import AUDIENCE, AUDIENCE, FORM, HandClock, Memory
 async def main():
     access, clock = MemoryAccess(), HandClock()
     tenant = await add_tenant(access, "Lab", clock=clock)
-    client, secret = await add_client(
-        access, tenant=tenant.id, name="x", environment="sandbox", clock=clock
-    )
+    new = NewClient(tenant=tenant.id, name="x", environment="sandbox")
+    client, secret = await add_client(access, new, clock=clock)
     tokens = Tokens(
         access=access, config=AuthConfig(), limits=LimitsConfig(), issuer="i", clock=clock
     )

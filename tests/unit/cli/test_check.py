@@ -84,6 +84,18 @@ def test_production_without_tls_is_a_warning(run_here: Any) -> None:
     ]
 
 
+def test_a_secret_that_ends_soon_is_a_warning(run: Any) -> None:
+    tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
+    client = ("client", "add", "--tenant", tenant, "--json", "--valid-days")
+    ending, _later = (json.loads(run(*client, days).stdout)["client_id"] for days in ("29", "31"))
+
+    found = json.loads(run("check", "--json").stdout)
+
+    warned = [finding["text"] for finding in found if finding["subject"] == "clients"]
+    assert [text.partition(" ends on ")[0] for text in warned] == [f"the secret of {ending}"]
+    assert warned[0].endswith(f": fhirpub client rotate {ending}")
+
+
 @pytest.mark.parametrize(
     ("address", "warnings"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +65,22 @@ def test_a_grace_that_no_store_can_keep_is_wrong_usage(run: Any, run_json: Any) 
 
     assert refused.returncode == 2
     assert "--grace-seconds" in refused.stderr
+
+
+def test_a_secret_has_an_end_if_the_command_or_the_settings_name_one(
+    run_json: Any, tmp_path: Path
+) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    (tmp_path / "fhirpub.toml").write_text("[auth]\nsecret_days = 90\n")
+    by_settings = run_json("client", "add", "--tenant", tenant)
+    by_command = run_json("client", "rotate", by_settings["client_id"], "--valid-days", "400")
+    without = run_json("client", "rotate", by_settings["client_id"], "--valid-days", "0")
+
+    first, second = (
+        date.fromisoformat(one["valid_until"][:10]) for one in (by_settings, by_command)
+    )
+    assert (second - first).days in (310, 311)  # midnight may pass in between
+    assert without["valid_until"] is None
 
 
 def test_the_scopes_of_a_client_are_replaced(run_json: Any) -> None:

@@ -121,6 +121,7 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[server]\nbase_url = 'https://例え.jp'", "no letters beyond ASCII"),
         ("[server]\nbase_url = 'https://a:65536'", "[server] base_url must start with http"),
         ("[auth]\ntoken_seconds = 0", "[auth] token_seconds must be above 0"),
+        ("[auth]\nsecret_days = 36501", "[auth] secret_days must be at most 36500"),
         ("[auth]\ntoken_seconds = 3153600001", "[auth] token_seconds must be at most 3153600000"),
         ("[storage]\ndeadline_seconds = 0", "[storage] deadline_seconds must be above 0"),
         ("[limits]\nbody_seconds = 0", "[limits] body_seconds must be above 0"),

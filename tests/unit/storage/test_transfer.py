@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from fhirpub.app.stores import open_store
-from fhirpub.auth.clients import add_client, disable_client, rotate_client, set_scopes
+from fhirpub.auth.clients import NewClient, add_client, disable_client, rotate_client, set_scopes
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
@@ -401,7 +401,9 @@ async def test_scopes_that_the_target_has_otherwise_stay_and_are_named(
 
 async def test_a_secret_that_was_rotated_in_the_target_stays(source: Store, target: Store) -> None:
     await fill(source)
-    client, _ = await add_client(source, tenant=LAB, name="x", environment="sandbox", clock=now_ms)
+    client, _ = await add_client(
+        source, NewClient(tenant=LAB, name="x", environment="sandbox"), clock=now_ms
+    )
     await transfer(source, target)
     rotated, _ = await rotate_client(target, client.id, grace_seconds=3600, clock=now_ms)
 
@@ -766,7 +768,7 @@ async def test_what_went_into_mongodb_and_back_is_what_it_was(
         await fill(source, count=400)
         secrets = [
             await add_client(
-                source, tenant=LAB, name=character, environment="sandbox", clock=now_ms
+                source, NewClient(tenant=LAB, name=character, environment="sandbox"), clock=now_ms
             )
             for character in "ab"
         ]
