@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import gc
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from time import process_time
 from typing import Any
@@ -24,7 +24,7 @@ from fhirpub.config.settings import Config
 from fhirpub.fhir.strict_json import loads
 from fhirpub.interactions import rules
 from fhirpub.interactions.register import Candidate, build_candidate
-from fhirpub.interactions.submission.cut import cut_documents, read_cut
+from fhirpub.interactions.submission.cut import Cut, cut_documents, read_cut
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.validation import take_documents, validate_submission
@@ -33,7 +33,6 @@ from fhirpub.tenant import Tenant
 from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.services import Services
 
-Cut = tuple[bytes, Mapping[str, bytes]]
 REPORTS = 500
 LARGE_REPORTS = 20
 TOGETHER = 20
@@ -49,7 +48,7 @@ class Stages:
         self._tenant = tenant
 
     async def cut_documents_out(self, bodies: Sequence[bytes]) -> list[Cut]:
-        return [cut_documents(body) if len(body) > LARGE else (body, {}) for body in bodies]
+        return [cut_documents(body, max_rest=LARGE) or (body, {}) for body in bodies]
 
     async def read_the_json(self, cut: Sequence[Cut]) -> list[Submission]:
         resource_type = self._context.types[TYPE]

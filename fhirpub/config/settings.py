@@ -215,9 +215,10 @@ class LimitsConfig:
     compute_processes: int = _setting(
         2,
         "Processes that each worker may start to validate and serialize what is dense (more than "
-        "about 2,000 values) or very large (above 2 MiB), so that the event loop stays free. They "
-        "start when needed and end after 30 idle seconds; each takes about 100 MiB. A tenant uses "
-        "at most all but one. With 0, threads do this work, and a tenant can slow down others.",
+        "about 2,000 values) or very large (above 2 MiB, not counting documents of registrations "
+        "in JSON), so that the event loop stays free. They start when needed and end after 30 "
+        "idle seconds; each takes about 100 MiB. A tenant uses at most all but one. With 0, "
+        "threads do this work, and a tenant can slow down others.",
     )
     large_bodies_bytes: int = _setting(
         67_108_864,

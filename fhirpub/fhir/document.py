@@ -177,7 +177,7 @@ def decode(text: str) -> bytes | None:
     if data is None:
         text = text.translate(_WHITE_SPACE)
         data = _decode(text)
-    return data if data and _ends_with(data, text[-4:].encode()) else None
+    return data if data and _encodes_to(data, text[-4:].encode()) else None
 
 
 def decode_exactly(text: memoryview) -> bytes | None:
@@ -188,12 +188,12 @@ def decode_exactly(text: memoryview) -> bytes | None:
     data = _decode(text)
     if not data or len(text) != 4 * -(-len(data) // 3):
         return None
-    return data if _ends_with(data, bytes(text[-4:])) else None
+    return data if _encodes_to(data, bytes(text[-4:])) else None
 
 
-def _ends_with(data: bytes, quad: bytes) -> bool:
+def _encodes_to(data: bytes, last: bytes) -> bool:
     """Return whether encoding gives back the last four characters, with the same unused bits."""
-    return pybase64.b64encode(data[-(len(data) % 3 or 3) :]) == quad
+    return pybase64.b64encode(data[-(len(data) % 3 or 3) :]) == last
 
 
 def _decode(text: str | memoryview) -> bytes | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fhirpub.fhir.document import decode_exactly
@@ -16,46 +16,61 @@ from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import ResourceType
 
+Cut = tuple[bytes, Mapping[str, bytes]]
+
 MIN_CUT = 16 * 1024
 """Shorter base64 is parsed as fast as it is cut out."""
 MAX_CUTS = 100
 """So many places are looked at: a body without a document costs no more."""
 
 _NAME = b'"data"'
-_OPENING = re.compile(rb'"data"[ \t\n\r]*:[ \t\n\r]*"')
+_OPENING = re.compile(rb'"data"[ \t\n\r]{0,64}:[ \t\n\r]{0,64}"')
+"""Bounded, since one match holds the interpreter; more blanks are left to the parser."""
 _SEARCHED_BYTES = 4 * 1024 * 1024
 """So many are searched in one call, which holds the interpreter."""
 _TOKEN = secrets.token_hex(16)
 """No sender knows it, so that no text that was sent stands for a document."""
 
 
-def cut_documents(body: bytes) -> tuple[bytes, Mapping[str, bytes]]:
+def cut_documents(body: bytes, *, max_rest: int) -> Cut | None:
     """Return JSON without the base64 of large documents, and their bytes by their tokens.
 
     What is left parses as the whole body does: only strings are cut out that a parser would
-    return as they are, and their tokens are base64, too.
+    return as they are, and their tokens are base64, too. None: nothing can be cut out, or what
+    is left has more than ``max_rest`` bytes.
     """
-    pieces: list[bytes | memoryview] = []
+    pieces: list[memoryview | bytes] = []
     documents: dict[str, bytes] = {}
-    view, kept_from, at = memoryview(body), 0, 0
+    view, kept_from = memoryview(body), 0
+    for start, end in _long_strings(body):
+        data = decode_exactly(view[start:end])
+        if data is not None:
+            token = f"{_TOKEN}{len(documents):08}"
+            documents[token] = data
+            pieces += view[kept_from:start], token.encode()
+            kept_from = end
+    pieces.append(view[kept_from:])
+    if not documents or sum(map(len, pieces)) > max_rest:
+        return None
+    return b"".join(pieces), documents
+
+
+def _long_strings(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where long values of the name ``data`` begin and end."""
+    at = 0
     for _ in range(MAX_CUTS):
         at = _find_name(body, at)
         if at < 0:
-            break
+            return
         opening = _OPENING.match(body, at)
         if opening is None:
             at += len(_NAME)
             continue
         start, at = opening.end(), body.find(b'"', opening.end())
         if at < 0:
-            break
-        data = decode_exactly(view[start:at]) if at - start >= MIN_CUT else None
-        if data is not None:
-            token = f"{_TOKEN}{len(documents):08}"
-            documents[token] = data
-            pieces += view[kept_from:start], token.encode()
-            kept_from = at
-    return b"".join((*pieces, view[kept_from:])), documents
+            return
+        if at - start >= MIN_CUT:
+            yield start, at
 
 
 def _find_name(body: bytes, at: int) -> int:

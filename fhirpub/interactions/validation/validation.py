@@ -72,7 +72,10 @@ def validate_submission(
 
 
 class MisplacedCut(Exception):
-    """What was cut out of a body is no document of its resource: the whole is to be read."""
+    """What was cut out of a body is no document of its resource: the whole is to be read.
+
+    It is no refusal, so that nothing on the way takes it for one.
+    """
 
 
 def take_documents(submission: Submission) -> None:

@@ -22,8 +22,9 @@ from fhirpub.storage.webhook_contract import DeliveryQueueStore, OutboxEntry
 MAX_ROWS_PASSED = 10_000
 """The maximum number of versions without events that one read passes over."""
 _MAX_PASSED_FOR_EACH = 100
-"""The mark is moved past pending versions if more versions without events stand among them: to
-read those again would cost more than to write an exception for each pending one."""
+"""The mark is moved past pending versions if more versions without events stand among them, or
+more than one read passes over: to read those again would cost more than to write an exception for
+each pending one."""
 
 _Key = tuple[str, int]
 _Entries = Sequence[tuple[str, OutboxEntry]]

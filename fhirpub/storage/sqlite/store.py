@@ -127,7 +127,7 @@ class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
         await self._fetch_inline(sql.PROBE, ())
 
     async def stop(self) -> None:
-        file, self._file = self._file, None
+        file, self._file, self._page = self._file, None, None
         if file is not None:
             await file.close()
 

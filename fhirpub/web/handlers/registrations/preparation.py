@@ -15,7 +15,7 @@ from fhirpub.interactions.validation.validation import MisplacedCut
 from fhirpub.runtime.stages import Stages, run_to_completion
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.patients.held import find_held
-from fhirpub.web.handlers.placement import DENSE, LARGE, count_values, joined
+from fhirpub.web.handlers.placement import LARGE, joined
 
 Prepare = Callable[..., Stages[Prepared]]
 
@@ -30,11 +30,11 @@ class Preparation:
     chunks: list[bytes]
 
     async def run(self) -> Prepared:
-        """Prepare the body; again if the patient that it lacks turns out to be held (ADR 26)."""
+        """Prepare the body, and complete what comes of it."""
         return await self.complete(await self._compute(self.read_body))
 
     async def complete(self, prepared: Prepared) -> Prepared:
-        """Prepare the body again if it lacks a patient that turns out to be held."""
+        """Prepare the body again if it lacks a patient that turns out to be held (ADR 26)."""
         if not isinstance(prepared, Rejected) or prepared.held is None:
             return prepared
         held = await find_held(self.handler, prepared.held)
@@ -70,9 +70,10 @@ def _prepare_without_documents(
 
     Those are explained with the whole body.
     """
-    rest, documents = cut_documents(body)
-    if not documents or len(rest) > LARGE or count_values(rest) > DENSE:
+    cut = cut_documents(body, max_rest=LARGE)
+    if cut is None:
         return None
+    rest, documents = cut
     read = partial(read_cut, read=read_body, documents=documents)
     try:
         prepared = run_to_completion(prepare(context, rest, read_body=read))

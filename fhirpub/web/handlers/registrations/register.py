@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import (
+    Prepared,
     Received,
     Registration,
     find_first,
@@ -21,6 +22,7 @@ from fhirpub.interactions.submission.contained import from_contained
 from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import Stages, yield_to_loop
+from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.placement import joined
 from fhirpub.web.handlers.registrations.comparison import replay_headers, report_other_content
@@ -54,23 +56,35 @@ class RegisterHandler(BodyHandler):
 
     async def _register(self) -> Registration:
         """Register; a small body that repeats what is registered is not validated again."""
+        prepared = await self._prepare()
+        if isinstance(prepared, Registration):
+            return prepared
+        return await register(
+            *prepared,
+            tenant=self.caller.tenant,
+            context=self.services.context,
+            reserve=self.ticket.reserve_registration if self.ticket else reserve_nothing,
+        )
+
+    async def _prepare(self) -> Registration | tuple[Prepared, Version | None]:
+        """Return what is to be stored, and what is registered; or a repetition at once.
+
+        The body and what was read from it are no longer held then.
+        """
         tenant, context, chunks = self.caller.tenant, self.services.context, self.take_chunks()
         prepare = partial(
             prepare_registration, is_xml=self.is_xml, type_name=self.type_name, tenant=tenant
         )
         preparation = Preparation(self, prepare, self.read_body, chunks)
-        if self.is_for_loop(chunks):
-            received = await self.run_on_loop(self._receive(chunks))
-            first = await find_first(received.key, tenant=tenant, context=context)
-            if repeats(first, received.submission.digest):
-                return Registration(first, created=False, same=True)
-            stages = validate_registration(context, received, tenant=tenant)
-            prepared = await preparation.complete(await self.run_on_loop(stages))
-        else:  # what is computed elsewhere goes there once
+        if not self.is_for_loop(chunks):  # what is computed elsewhere goes there once
             prepared = await preparation.run()
-            first = await context.resources.version(tenant.id, prepared.id, 1)
-        reserve = self.ticket.reserve_registration if self.ticket else reserve_nothing
-        return await register(prepared, first, tenant=tenant, context=context, reserve=reserve)
+            return prepared, await context.resources.version(tenant.id, prepared.id, 1)
+        received = await self.run_on_loop(self._receive(chunks))
+        first = await find_first(received.key, tenant=tenant, context=context)
+        if repeats(first, received.submission.digest):
+            return Registration(first, created=False, same=True)
+        stages = validate_registration(context, received, tenant=tenant)
+        return await preparation.complete(await self.run_on_loop(stages)), first
 
     def _receive(self, chunks: Sequence[bytes]) -> Stages[Received]:
         return receive_registration(

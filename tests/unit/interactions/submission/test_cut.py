@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -50,15 +50,20 @@ def prepared(raw: bytes, read_body: Any = from_parameters) -> Any:
         return refusal.issues
 
 
+def cut(raw: bytes) -> tuple[bytes, Mapping[str, bytes]]:
+    """Return what is left, and the documents; the whole body and none if nothing is cut out."""
+    return cut_documents(raw, max_rest=len(raw)) or (raw, {})
+
+
 def prepared_without_documents(raw: bytes) -> Any:
-    rest, documents = cut_documents(raw)
+    rest, documents = cut(raw)
     return prepared(rest, partial(read_cut, read=from_parameters, documents=documents))
 
 
 def test_a_large_document_is_cut_out_and_stored_alike() -> None:
     raw = dumps(large_body())
 
-    rest, documents = cut_documents(raw)
+    rest, documents = cut(raw)
 
     assert len(rest) < len(raw) - len(BASE64) + 100
     assert [*documents.values()] == [LARGE]
@@ -71,21 +76,37 @@ def test_several_documents_are_cut_out_and_stored_alike() -> None:
     forms = [document(LARGE + bytes([number])) for number in range(3)]
     raw = json.dumps(register_body("A-1", presentedForm=forms), indent=3).encode()
 
-    assert len(cut_documents(raw)[1]) == 3
+    assert len(cut(raw)[1]) == 3
     assert prepared_without_documents(raw) == prepared(raw)
 
 
 def test_a_name_with_an_escape_is_left_to_the_parser() -> None:
     raw = dumps(large_body()).replace(b'"data":', b'"da\\u0074a":')
 
-    assert cut_documents(raw) == (raw, {})
+    assert cut(raw) == (raw, {})
     assert isinstance(prepared(raw), Candidate)
+
+
+@pytest.mark.parametrize(("blanks", "documents"), [(64, 1), (65, 0)])
+def test_few_blanks_may_stand_around_the_colon(blanks: int, documents: int) -> None:
+    space = b" " * blanks
+    raw = dumps(large_body()).replace(b'"data":', b'"data"' + space + b":" + space)
+
+    assert len(cut(raw)[1]) == documents
+
+
+def test_nothing_is_cut_out_if_too_much_is_left() -> None:
+    raw = dumps(large_body())
+    left = len(cut(raw)[0])
+
+    assert cut_documents(raw, max_rest=left) is not None
+    assert cut_documents(raw, max_rest=left - 1) is None
 
 
 def test_a_short_document_stays() -> None:
     raw = dumps(register_body("A-1"))
 
-    assert cut_documents(raw) == (raw, {})
+    assert cut(raw) == (raw, {})
 
 
 @pytest.mark.parametrize(
@@ -106,7 +127,7 @@ def test_a_short_document_stays() -> None:
 def test_what_is_not_exactly_base64_stays(text: str) -> None:
     raw = dumps(large_body()).replace(BASE64.encode(), text.encode())
 
-    assert cut_documents(raw) == (raw, {})
+    assert cut(raw) == (raw, {})
 
 
 @pytest.mark.parametrize(
@@ -154,8 +175,8 @@ def test_what_is_wrong_stays_wrong(change: Callable[[bytes], bytes]) -> None:
 def test_at_most_a_hundred_places_are_looked_at() -> None:
     forms = [document(LARGE + number.to_bytes(2)) for number in range(MAX_CUTS + 1)]
 
-    assert len(cut_documents(dumps({"presentedForm": forms}))[1]) == MAX_CUTS
-    assert cut_documents(b'"data",' * MAX_CUTS + dumps(forms[0]))[1] == {}
+    assert len(cut(dumps({"presentedForm": forms}))[1]) == MAX_CUTS
+    assert cut(b'"data",' * MAX_CUTS + dumps(forms[0]))[1] == {}
 
 
 VALUES = {
@@ -180,7 +201,7 @@ def test_what_is_left_parses_as_the_whole(names: list[str], kinds: list[str], sp
     value = [dict(zip(names, values, strict=False)), values, [{"data": one} for one in values]]
     raw = json.dumps(value, separators=(f"{space},", f":{space}")).encode()
 
-    rest, documents = cut_documents(raw)
+    rest, documents = cut(raw)
 
     read = json.dumps(loads(rest))
     for token, data in documents.items():
