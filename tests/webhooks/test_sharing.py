@@ -381,6 +381,19 @@ async def test_two_relays_that_both_believe_to_lead_publish_everything_once(
         assert len({delivery.event_id for delivery in deliveries}) == 50
 
 
+async def freeze(process: asyncio.subprocess.Process, store: Store) -> None:
+    """Stop a process, at a moment when it does not hold the write lock of a SQLite file."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            await store.save_health("no endpoint", b"")
+        except StoreUnavailable:
+            process.send_signal(signal.SIGCONT)
+            await asyncio.sleep(0.05)
+        else:
+            return
+
+
 async def test_the_deliveries_of_a_process_that_is_frozen_are_taken_over(
     tmp_path: Path, each_store_url: str, receiver: Receiver
 ) -> None:
@@ -406,7 +419,7 @@ lease_seconds = 1
         await harness.commits(5)
         await harness.until_states(endpoint, delivered=5)
 
-        process.send_signal(signal.SIGSTOP)
+        await freeze(process, harness.store)
         async with harness.another():
             await harness.commits(5)
             await harness.until_states(endpoint, delivered=10)
