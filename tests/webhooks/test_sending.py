@@ -644,15 +644,16 @@ async def test_an_endpoint_without_one_success_in_five_days_is_given_up(
         assert found.why == "given-up"
 
 
+@pytest.mark.parametrize("seconds", [0.1, 1.0])
 async def test_failures_before_an_endpoint_was_enabled_count_no_more_however_soon_that_was(
-    store_url: str, receiver: Receiver
+    store_url: str, receiver: Receiver, seconds: float
 ) -> None:
     five_days = FailureStreak(failures=20, since=now_ms() - 121 * 3_600_000)
     async with open_harness(store_url, clock=now_ms, sends=False) as harness:
         endpoint = await harness.endpoint(receiver.url)
         name, administration = endpoint.endpoint.id, harness.administration
         await harness.store.save_health(name, EndpointHealth(streak=five_days).serialize())
-        receiver.answer(Reply(status=500, delay=1.0))
+        receiver.answer(Reply(status=500, delay=seconds))
         async with harness.another():
             await harness.commit()
             await asyncio.to_thread(receiver.wait, 1)

@@ -206,18 +206,23 @@ class Attempts:
             _log.warning("endpoint is failing", endpoint=line.endpoint.id, since=since)
 
     async def _disable(self, line: EndpointWorker, why: str, url: str) -> None:
-        """Disable the endpoint, unless its state or URL has changed in the meantime."""
+        """Disable the endpoint, unless its state or URL has changed in the meantime.
+
+        Its failures count no more once it was enabled, which this process may not know yet: of
+        another revision they are looked at again with its next failure.
+        """
         if line.disabling:
             return
         line.disabling = True
-        tenant, name = line.endpoint.tenant, line.endpoint.id
+        tenant, name, known = line.endpoint.tenant, line.endpoint.id, line.endpoint.revision
         while True:
             current = await retry_until_stored(
                 "disable", partial(self._store.endpoint, tenant, name)
             )
             if current is None or current.state != "active":
                 return
-            if current.url != url:
+            is_known = why != "given-up" or current.revision == known
+            if current.url != url or not is_known:
                 line.disabling = False
                 return
             event = self._service_events.emit_disabled(current, why, now=self._clock())
