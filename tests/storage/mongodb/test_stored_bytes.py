@@ -27,9 +27,11 @@ from fhirpub.testing.store_contract import (
 from tests.storage.mongodb.helpers import COMMANDS, Admin, Database, failing, store_of
 
 BLOBS = [a_blob(), a_blob(os.urandom(300_000))]
+SMALL = a_blob(os.urandom(5_000))
 VERSIONS = [
     *(a_version(body=b"b" * number, response=b"r") for number in range(29)),
     a_version(members=(a_result(body=b"m" * 1_000), a_result())),
+    a_version(documents=(SMALL.sha256,), attached=(SMALL,)),
 ]
 EXPECTED = {
     LAB: sum(version.size for version in VERSIONS) + 300_100,

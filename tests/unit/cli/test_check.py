@@ -96,6 +96,15 @@ def test_a_secret_that_ends_soon_is_a_warning(run: Any) -> None:
     assert warned[0].endswith(f": fhirpub client rotate {ending}")
 
 
+def test_a_client_of_the_other_environment_is_not_warned_of(run: Any, run_here: Any) -> None:
+    tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
+    run("client", "add", "--tenant", tenant, "--valid-days", "1")
+
+    found = json.loads(run_here("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production").stdout)
+
+    assert [finding for finding in found if finding["subject"] == "clients"] == []
+
+
 @pytest.mark.parametrize(
     ("address", "warnings"),
     [
