@@ -251,25 +251,25 @@ class BodyHandler(BaseHandler):
         A small one runs on the event loop, in a cohort.
         """
         context, size = self.services.context, sum(map(len, chunks)) + len(stored)
-        if self.is_for_loop(chunks, stored=stored):
+        is_dense = self._is_dense(size, stored)
+        if size <= LARGE and not is_dense:
             return await self.run_on_loop(work(context, joined(chunks)))
         # A job waits for its process: the time of a real clock is that of its beginning.
         now = None if context.clock is now_ms else context.clock()
         run = partial(run_at, now=now, work=work)
-        is_dense = self._is_dense(size, stored)
         return await compute(self.services, self.owner, run, chunks, size=size, is_dense=is_dense)
 
-    def is_for_loop(self, chunks: Sequence[bytes], *, stored: bytes = b"") -> bool:
+    def is_for_loop(self, chunks: Sequence[bytes]) -> bool:
         """Return whether a body is so small that it is computed on the event loop."""
-        size = sum(map(len, chunks)) + len(stored)
-        return size <= LARGE and not self._is_dense(size, stored)
+        size = sum(map(len, chunks))
+        return size <= LARGE and not self._is_dense(size)
 
     @property
     def has_few_values(self) -> bool:
         """Whether what was received is large only by its texts, as far as can be seen."""
         return self._values <= DENSE
 
-    def _is_dense(self, size: int, stored: bytes) -> bool:
+    def _is_dense(self, size: int, stored: bytes = b"") -> bool:
         return (
             size > VERY_LARGE
             or len(stored) > LARGE_STORED
