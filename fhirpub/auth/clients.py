@@ -12,15 +12,13 @@ from dataclasses import dataclass, replace
 from fhirpub.auth.scopes import is_scope
 from fhirpub.auth.tenants import require_enabled_tenant
 from fhirpub.errors import ConfigurationError, NoSuchRecord
-from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.storage.contract import Client, ClientSecret, CredentialStore
 from fhirpub.tenant import Tenant
 
 _PREFIX = "fhirpub_"
 MAX_SCOPE_CHARACTERS = 1_500
-DAY_MS = 86_400_000
-ENDS_SOON_DAYS = 30
-"""So many days before the last secret of a client ends, operators are warned."""
+_ENDS_SOON_MS = 30 * DAY_MS
 
 _NOBODY = Client(
     id="",
@@ -157,6 +155,12 @@ def secrets_end(client: Client) -> int | None:
     """Return when the last of a client's secrets expires, in milliseconds; None: never."""
     ends = [secret.expires for secret in client.secrets]
     return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+
+def ends_soon(client: Client, now: int) -> int | None:
+    """Return when the last of a client's secrets expires, if that is within 30 days or past."""
+    end = secrets_end(client)
+    return end if end is not None and end < now + _ENDS_SOON_MS else None
 
 
 def _end(now: int, valid_days: int) -> int | None:

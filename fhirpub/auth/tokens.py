@@ -13,13 +13,7 @@ from typing import Any
 from fhirpub.auth import discovery, jwt, refusals, token_request
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
-from fhirpub.auth.clients import (
-    DAY_MS,
-    ENDS_SOON_DAYS,
-    MAX_SCOPE_CHARACTERS,
-    authenticate,
-    secrets_end,
-)
+from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticate, ends_soon
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.scopes import intersect, narrow
 from fhirpub.auth.throttle import Throttle
@@ -218,8 +212,8 @@ class Tokens:
         if scope is not None:
             claims["scope"] = scope
         _log.info("token granted", client=client.id, tenant=client.tenant, jti=claims["jti"])
-        end = secrets_end(client)
-        if end is not None and end < issued * 1000 + ENDS_SOON_DAYS * DAY_MS:
+        end = ends_soon(client, issued * 1000)
+        if end is not None:
             _log.warning("secret ends soon", client=client.id, ends=instant(end))
         return Grant(jwt.encode(claims, key), lifetime, scope)
 

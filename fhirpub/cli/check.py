@@ -12,7 +12,7 @@ import click
 
 from fhirpub.app.services import build_services
 from fhirpub.app.stores import key_file, open_store, prepare_cipher
-from fhirpub.auth.clients import DAY_MS, ENDS_SOON_DAYS, secrets_end
+from fhirpub.auth.clients import ends_soon
 from fhirpub.cli.check_advice import Finding, advise, advise_on_files
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
@@ -68,13 +68,13 @@ async def _findings(config_file: Path | None) -> list[Finding]:
     source = config_file or Path(DEFAULT_FILE)
     text = str(source) if source.exists() else "built-in defaults"
     found = [Finding("configuration", "ok", text), *advise(config), *_plugins(config)]
-    found += [finding async for finding in _store(config)]
+    found += [finding async for finding in _reporting("store", _store(config))]
     if all(finding.level != "error" for finding in found):
-        found += [finding async for finding in _webhooks(config)]
-        found += [finding async for finding in _networks(config)]
-        found += [finding async for finding in _secrets(config)]
+        found += [finding async for finding in _reporting("webhooks", _webhooks(config))]
+        found += [finding async for finding in _reporting("webhooks", _networks(config))]
+        found += [finding async for finding in _reporting("clients", _secrets(config))]
     if all(finding.level != "error" for finding in found):
-        found += [finding async for finding in _schemas(config)]
+        found += [finding async for finding in _reporting("schemas", _schemas(config))]
     return found
 
 
@@ -97,13 +97,8 @@ def _plugins(config: Config) -> Iterator[Finding]:
 
 
 async def _store(config: Config) -> AsyncIterator[Finding]:
-    try:
-        async with open_store(config) as store:
-            await store.check()
-    except FhirpubError as problem:
-        for error in _errors("store", problem):
-            yield error
-        return
+    async with open_store(config) as store:
+        await store.check()
     yield Finding("store", "ok", "can be read and written, and has its tables and indexes")
     for advice in advise_on_files(config):
         yield advice
@@ -112,20 +107,15 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:
     """Check that the secrets of endpoints can be decrypted; create a key, as a start would."""
     beside = key_file(config)
-    try:
-        seal = load_cipher(config.webhooks, beside=beside)
-        async with open_store(config) as store:
-            endpoints = await store.all_endpoints()
-            made = beside if not (seal or endpoints) else None
-            if made:
-                await prepare_cipher(config, store)
-        for endpoint in endpoints:
-            live_secrets(endpoint, seal, now=now_ms())
-            token_of(endpoint, seal)
-    except FhirpubError as problem:
-        for error in _errors("webhooks", problem):
-            yield error
-        return
+    seal = load_cipher(config.webhooks, beside=beside)
+    async with open_store(config) as store:
+        endpoints = await store.all_endpoints()
+        made = beside if not (seal or endpoints) else None
+        if made:
+            await prepare_cipher(config, store)
+    for endpoint in endpoints:
+        live_secrets(endpoint, seal, now=now_ms())
+        token_of(endpoint, seal)
     if made:
         yield Finding("webhooks", "ok", f"created {made}, the key of their secrets: keep a copy")
         return
@@ -142,13 +132,8 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
 
 async def _networks(config: Config) -> AsyncIterator[Finding]:
     """Warn of entries that are open to more tenants than one, or to none."""
-    try:
-        async with open_store(config) as store:
-            tenants = {tenant.id for tenant in await store.tenants() if not tenant.disabled}
-    except FhirpubError as problem:
-        for error in _errors("webhooks", problem):
-            yield error
-        return
+    async with open_store(config) as store:
+        tenants = {tenant.id for tenant in await store.tenants() if not tenant.disabled}
     for text in config.webhooks.allow_networks:
         entry = parse_allowed_network(text)
         unknown = sorted(entry.tenants - tenants)
@@ -164,32 +149,31 @@ async def _networks(config: Config) -> AsyncIterator[Finding]:
 
 async def _secrets(config: Config) -> AsyncIterator[Finding]:
     """Warn of clients whose secrets end soon, or have ended."""
-    try:
-        async with open_store(config) as store:
-            clients = [one for one in await store.clients() if not one.disabled]
-    except FhirpubError as problem:
-        for error in _errors("clients", problem):
-            yield error
-        return
+    async with open_store(config) as store:
+        clients = [one for one in await store.clients() if not one.disabled]
     now = now_ms()
     for client in clients:
-        end = secrets_end(client)
-        is_here = client.environment == config.auth.environment
-        if is_here and end is not None and end < now + ENDS_SOON_DAYS * DAY_MS:
+        end = ends_soon(client, now)
+        if end is not None and client.environment == config.auth.environment:
             when = f"{'ended' if end <= now else 'ends'} on {instant(end)[:10]}"
             advice = f"the secret of {client.id} {when}: fhirpub client rotate {client.id}"
             yield Finding("clients", "warning", advice)
 
 
 async def _schemas(config: Config) -> AsyncIterator[Finding]:
-    try:
-        async with build_services(config) as services:
-            names = ", ".join(services.types)
-    except FhirpubError as problem:
-        for error in _errors("schemas", problem):
-            yield error
-        return
+    async with build_services(config) as services:
+        names = ", ".join(services.types)
     yield Finding("schemas", "ok", f"compiled for {names}")
+
+
+async def _reporting(subject: str, findings: AsyncIterator[Finding]) -> AsyncIterator[Finding]:
+    """Yield findings, and the problem that ends them as findings about a subject."""
+    try:
+        async for finding in findings:
+            yield finding
+    except FhirpubError as problem:
+        for error in _errors(subject, problem):
+            yield error
 
 
 def _errors(subject: str, problem: FhirpubError) -> Iterator[Finding]:

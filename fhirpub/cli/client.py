@@ -77,7 +77,14 @@ def add(
     if not name.isprintable():
         raise click.BadParameter("must be one line of printable text", param_hint="--name")
     days = config.auth.secret_days if valid_days is None else valid_days
-    added, secret = asyncio.run(_add(config, tenant_id, name, scopes, days))
+    new = clients.NewClient(
+        tenant=tenant_id,
+        name=name,
+        environment=config.auth.environment,
+        scopes=scopes,
+        valid_days=days,
+    )
+    added, secret = asyncio.run(_add(config, new))
     _warn_of_empty(scopes)
     print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
 
@@ -159,21 +166,9 @@ def disable(client_id: str, config: Config, *, as_json: bool) -> None:
     print_record("Client disabled.", _record(disabled), as_json=as_json)
 
 
-async def _add(
-    config: Config, tenant_id: str, name: str, scopes: list[str], valid_days: int
-) -> tuple[Client, str]:
+async def _add(config: Config, new: clients.NewClient) -> tuple[Client, str]:
     async with open_store(config) as store:
-        return await clients.add_client(
-            store,
-            clients.NewClient(
-                tenant=tenant_id,
-                name=name,
-                environment=config.auth.environment,
-                scopes=scopes,
-                valid_days=valid_days,
-            ),
-            clock=now_ms,
-        )
+        return await clients.add_client(store, new, clock=now_ms)
 
 
 async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:

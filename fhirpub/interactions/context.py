@@ -16,15 +16,13 @@ from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.plugin_api.member_types import MemberType
-from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.stages import Stages, StageScheduler, run_to_completion
 from fhirpub.storage.contract import Resources
 
 T = TypeVar("T")
 May = Callable[[str, Collection[str]], bool]
 """Whether the caller may read (``r``) or search (``s``) what is of one of these types."""
-
-_DAY = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +71,7 @@ class Context:
         """Return what the rules of a plugin may look at."""
         return RuleContext(
             tenant_id=tenant_id,
-            today=_date(self.clock() // _DAY),
+            today=_date(self.clock() // DAY_MS),
             terminology=self.terminology,
             allow_gender_unknown=self.config.fhir.allow_gender_unknown,
             organization_namespaces=tuple(self.config.fhir.organization_namespaces),
@@ -96,4 +94,4 @@ def run_at(
 
 @lru_cache(maxsize=2)
 def _date(days: int) -> str:
-    return instant(days * _DAY)[:10]
+    return instant(days * DAY_MS)[:10]

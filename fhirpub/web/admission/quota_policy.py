@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Literal, NamedTuple
 
 from fhirpub.config.quotas import QuotasConfig
+from fhirpub.runtime.clock import DAY_MS
 
-MINUTE, DAY = 60_000, 86_400_000
+MINUTE, DAY = 60_000, DAY_MS
 """The periods in milliseconds; both begin at full minutes and days of UTC."""
 Kind = Literal["tenant", "client"]
 """The kinds of owners of quotas: names of quotas begin with them."""

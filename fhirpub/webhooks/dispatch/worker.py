@@ -12,7 +12,7 @@ from random import Random
 from fhirpub.config.settings import Config
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.store import Store
@@ -36,7 +36,6 @@ _UNHEARD_SECONDS = 0.25
 """Between rounds while there is no endpoint: the first one may hear of its events so late."""
 _LAST_SECONDS = 3.0
 """Time to store outcomes and release leases at the end, so that others need not wait."""
-_DAY_MS = 86_400_000
 
 _log = logger()
 
@@ -183,9 +182,9 @@ class WebhookWorker:
             return self._settings.lease_seconds
         now, settings = self._clock(), self._settings
         swept = await self._store.sweep_deliveries(
-            delivered=now - round(settings.delivered_days * _DAY_MS),
-            dead=now - round(settings.dead_days * _DAY_MS),
-            open_=now - round(settings.held_days * _DAY_MS),
+            delivered=now - round(settings.delivered_days * DAY_MS),
+            dead=now - round(settings.dead_days * DAY_MS),
+            open_=now - round(settings.held_days * DAY_MS),
         )
         if swept:
             _log.info("swept", deliveries=swept)
