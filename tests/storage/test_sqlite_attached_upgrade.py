@@ -23,7 +23,7 @@ from fhirpub.testing.store_contract import (
 )
 from tests.bodies import register_body
 from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_7
-from tests.storage.test_sqlite_upgrade import schema_of
+from tests.storage.test_sqlite_upgrade import new_file, schema_of
 
 BLOB, UNNAMED = a_blob(), a_blob()
 OLD = a_version(documents=(BLOB.sha256,))
@@ -52,11 +52,8 @@ async def test_a_file_of_version_7_gets_what_a_new_one_has(
     older: Path, tmp_path: Path, reopen: Reopen
 ) -> None:
     await reopen()
-    new = SqliteStore(tmp_path / "new.db", deadline_seconds=10)
-    await new.start()
-    await new.stop()
 
-    assert schema_of(older) == schema_of(tmp_path / "new.db")
+    assert schema_of(older) == schema_of(await new_file(tmp_path))
 
 
 async def test_a_small_document_of_an_older_file_stays_where_it_is(reopen: Reopen) -> None:

@@ -69,6 +69,15 @@ def loud(**changes: object) -> Version:
     return a_version(events=EVENTS, **changes)
 
 
+async def add_before_silent(store: SqliteStore, path: Path) -> Version:
+    """Add a version with events, and 301 without any; return the first."""
+    version = loud()
+    await store.add(LAB, version)
+    await store.add(LAB, a_version())
+    add_silent(path, 300)
+    return version
+
+
 def key_of(version: Version) -> tuple[str, int]:
     return version.id, version.version
 
@@ -121,10 +130,7 @@ async def test_members_do_not_hold_the_mark_back(store: SqliteStore, path: Path)
 async def test_an_entry_that_is_never_published_does_not_hold_the_mark_back(
     store: SqliteStore, reopen: Reopen, path: Path
 ) -> None:
-    faulty = loud()
-    await store.add(LAB, faulty)
-    await store.add(LAB, a_version())
-    add_silent(path, 300)
+    faulty = await add_before_silent(store, path)
 
     assert await pending_keys(store) == [key_of(faulty)]
     assert outbox_of(path) == (302, [1])
@@ -138,10 +144,7 @@ async def test_an_entry_that_is_never_published_does_not_hold_the_mark_back(
 async def test_an_entry_that_became_an_exception_can_be_published(
     store: SqliteStore, path: Path, reads: int
 ) -> None:
-    entry = loud()
-    await store.add(LAB, entry)
-    await store.add(LAB, a_version())
-    add_silent(path, 300)
+    entry = await add_before_silent(store, path)
     for _ in range(reads):
         assert await pending_keys(store) == [key_of(entry)]
 

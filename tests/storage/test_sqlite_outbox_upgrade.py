@@ -18,7 +18,7 @@ from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, reopening
 from fhirpub.testing.webhook_contract import EVENTS, pending_keys
 from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_8
-from tests.storage.test_sqlite_upgrade import schema_of
+from tests.storage.test_sqlite_upgrade import new_file, schema_of
 
 PUBLISHED = [a_version(events=EVENTS) for _ in range(5)]
 FIRST = a_version(events=EVENTS, members=(a_result(), a_result()))
@@ -60,11 +60,8 @@ async def test_a_file_of_version_8_gets_what_a_new_one_has(
     older: Path, tmp_path: Path, reopen: Reopen
 ) -> None:
     await reopen()
-    new = SqliteStore(tmp_path / "new.db", deadline_seconds=10)
-    await new.start()
-    await new.stop()
 
-    assert schema_of(older) == schema_of(tmp_path / "new.db")
+    assert schema_of(older) == schema_of(await new_file(tmp_path))
 
 
 async def test_what_was_pending_in_an_older_file_is_published_once_and_nothing_else(

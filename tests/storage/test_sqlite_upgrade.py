@@ -154,18 +154,25 @@ def schema_of(path: Path) -> set[tuple[str, ...]]:
         }
 
 
-async def schema_of_upgraded_file(folder: Path) -> set[tuple[str, ...]]:
-    """Return that of a new file, but for two indexes that an older file keeps as they are."""
-    new = SqliteStore(folder / "new.db", deadline_seconds=10)
+async def new_file(folder: Path) -> Path:
+    """Return an empty store of this release."""
+    path = folder / "new.db"
+    new = SqliteStore(path, deadline_seconds=10)
     await new.start()
     await new.stop()
-    with contextlib.closing(sqlite3.connect(folder / "new.db")) as connection:
+    return path
+
+
+async def schema_of_upgraded_file(folder: Path) -> set[tuple[str, ...]]:
+    """Return that of a new file, but for two indexes that an older file keeps as they are."""
+    path = await new_file(folder)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
         for statement in INDEXES_OF_6:
             _create, _index, name, *_rest = statement.split()
             connection.execute(f"DROP INDEX {name}")
             connection.execute(statement)
         connection.commit()
-    return schema_of(folder / "new.db")
+    return schema_of(path)
 
 
 @pytest.fixture
