@@ -44,6 +44,8 @@ class Version:
             and without members, documents, events, response, parts or digest. A later version of
             a member belongs to a later version of the same resource. Only `scan` returns them
             with the version that brought them.
+        audit: The record of the write for the audit trail, as a JSON object, which the commit
+            carries until it is sealed (ADR 33); empty if there is no audit trail.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Version:
     search: bytes = b"[]"
     digest: bytes = b""
     members: tuple[Version, ...] = ()
+    audit: bytes = b""
 
     @property
     def tag(self) -> str:
@@ -89,8 +92,8 @@ class Version:
         """Return the version as readers see it.
 
         Returns:
-            A copy in which ``response``, ``parts``, ``events``, ``search``, ``digest`` and
-            ``members`` have their defaults.
+            A copy in which ``response``, ``parts``, ``events``, ``search``, ``digest``,
+            ``members`` and ``audit`` have their defaults.
         """
         return replace(
             self,
@@ -100,6 +103,7 @@ class Version:
             search=b"[]",
             digest=b"",
             members=(),
+            audit=b"",
         )
 
 

@@ -32,6 +32,7 @@ import pytest
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.admin import AdminContract
 from fhirpub.testing.contracts.store.attached import AttachedContract
+from fhirpub.testing.contracts.store.audit import AuditContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
 from fhirpub.testing.contracts.store.commits import CommitContract
 from fhirpub.testing.contracts.store.credentials import CredentialContract
@@ -134,6 +135,7 @@ class StoreContract(
     BlobContract,
     CredentialContract,
     QuotaContract,
+    AuditContract,
     AdminContract,
     WebhookContract,
 ):

@@ -59,8 +59,20 @@ OUTBOX_OF_8 = (
 )
 
 
+AUDIT_TABLES = "pending block value checkpoint mark".split()
+
+
+def to_version_9(path: Path) -> None:
+    """Convert a file to the format of the commit before the audit trail."""
+    with _changed_to(path, 9) as old:
+        old.execute("ALTER TABLE version DROP COLUMN audit")
+        for name in AUDIT_TABLES:
+            old.execute(f"DROP TABLE audit_{name}")
+
+
 def to_version_8(path: Path) -> None:
     """Convert a file to the format in which each pending version had a row of its own."""
+    to_version_9(path)
     with _changed_to(path, 8) as old:
         for statement in OUTBOX_OF_8:
             old.execute(statement)

@@ -37,7 +37,7 @@ PIECE_BYTES = 255 * 1024
 LARGEST_INTEGER = 2**63 - 1
 _VALUE_WEIGHT = 2 * 1024
 """A search value takes the server as long as so many bytes: of ten panels a batch is full."""
-NOT_SHOWN = ("response", "parts", "events", "search", "digest")
+NOT_SHOWN = ("response", "parts", "events", "search", "digest", "audit")
 """What a version may lack that is read as :meth:`Version.without_internal_fields`."""
 
 
@@ -121,6 +121,8 @@ def _version_document(nonce: ObjectId, tenant: str, version: Version) -> dict[st
         document["documents"] = v.documents
     if v.events != NO_EVENTS:  # so too; False once they are relayed
         document["unrelayed"] = True
+    if v.audit:  # absent once its record is sealed
+        document["audit"], document["unsealed"] = v.audit, True
     if v.members:  # so too; at the end, where they are in the way of no other field
         document["member_types"] = sorted({member_type(tenant, one.type) for one in v.members})
         document["members"] = [_member_document(tenant, one) for one in v.members]
@@ -197,6 +199,7 @@ def version_of(document: Document) -> Version:
         events=d.get("events", NO_EVENTS),
         search=encode(map(_search_value, d.get("search", ()))),
         digest=d.get("digest", b""),
+        audit=d.get("audit", b""),
     )
 
 

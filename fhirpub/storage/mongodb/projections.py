@@ -11,7 +11,7 @@ from typing import Any
 
 ALONE = {"members": 0}
 """A version without its members."""
-_LISTED = {**ALONE, "attached": 0}
+_LISTED = {**ALONE, "attached": 0, "audit": 0}
 """The same without the documents that it holds: lists show where they are."""
 _NEEDED = (
     "id version tenant type system value status created updated documents body response parts "

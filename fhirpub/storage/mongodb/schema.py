@@ -31,26 +31,30 @@ Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
 ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
 QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES = "quota_override", "quota_count", "stored_bytes"
+AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT = "audit_pending", "audit_block", "audit_checkpoint"
 """Names of collections; `store` has the documents of which there is one."""
 COLLECTIONS = (
     *(STORE, VERSION, BLOB, PIECE, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE),
     *(QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES),
+    *(AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT),
 )
 SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
 
-VERSION_KEY, UNRELAYED = "version_key", "version_unrelayed"
+VERSION_KEY, UNRELAYED, UNSEALED = "version_key", "version_unrelayed", "version_unsealed"
 BY_SEQUENCE, BY_STATE, ENDED = "delivery_by_sequence", "delivery_by_state", "delivery_ended"
 BY_VALUE, BY_SYSTEM, BY_TIME = "version_by_value", "version_by_system", "version_by_time"
 BY_SEARCH_VALUE = "version_by_search_value_newest"
 BY_MEMBER, BY_MEMBER_TYPE = "version_by_member", "version_by_member_type"
 BY_MEMBER_VALUE = "version_by_member_value_newest"
+AUDIT_BY_NUMBER, AUDIT_BY_TIME = "audit_block_by_number", "audit_block_by_time"
+AUDIT_BY_KEY = "audit_block_by_key"
 BY_ID = "_id_"
 
 
@@ -77,6 +81,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
             partialFilterExpression={"documents": {"$exists": True}},
         ),
         _index(UNRELAYED, "updated", "id", "version", partialFilterExpression={"unrelayed": True}),
+        _index(UNSEALED, "updated", "id", "version", partialFilterExpression={"unsealed": True}),
         _index(
             BY_MEMBER,
             "members.id",
@@ -107,6 +112,12 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
         _index(ENDED, "state", "ended", partialFilterExpression={"ended": {"$exists": True}}),
     ],
     QUOTA_COUNT: [_index("quota_count_owner", "owner")],
+    AUDIT_BLOCK: [
+        _index(AUDIT_BY_NUMBER, "tenant", "number"),
+        _index(AUDIT_BY_TIME, "tenant", "-first", "-number"),
+        _index(AUDIT_BY_KEY, "keys", "-first", "-number"),
+    ],
+    AUDIT_CHECKPOINT: [_index("audit_checkpoint_by_number", "tenant", "number")],
 }
 
 
@@ -148,9 +159,10 @@ async def _upgrade(database: Database) -> None:
     such, even if another process is still at this. Large blobs of version 2 stay in one piece.
     What a database of version 3 stores is counted afterwards (`stored_bytes.py`). Version 4 had no
     members: a process of that release would not find them. One of version 5 searches by indexes
-    that are dropped afterwards, and one of version 6 expects no documents in a version.
+    that are dropped afterwards, and one of version 6 expects no documents in a version. What an
+    older one stored has no record of its write (ADR 33).
     """
-    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5, 6]}}
+    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5, 6, 7]}}
     found = await database[STORE].find_one(old)
     if found is None:
         return

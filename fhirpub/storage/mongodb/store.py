@@ -31,6 +31,7 @@ from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import documents, schema
+from fhirpub.storage.mongodb.audit import MongoAudit
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.member_reads import filter_by_key
@@ -56,7 +57,7 @@ _FORCED: dict[str, Any] = {
     "serverMonitoringMode": "stream",  # by asking now and then two elections may be missed
 }
 _SOCKET_SHARE = 0.5
-"""How much of the deadline the driver waits for a search: longer than the server works on it."""
+"""Of the deadline: so long the driver waits for a search, longer than the server works on it."""
 _GOODBYE_SECONDS = 1.0
 _START_SECONDS = 10.0
 """At least, unless the URL asks for less (serverSelectionTimeoutMS): a start may meet an election,
@@ -111,7 +112,7 @@ def _overruled_options(url: str) -> list[str]:
     ]
 
 
-class MongoStore(BlobSweep, MongoWebhooks, Store):
+class MongoStore(MongoAudit, BlobSweep, MongoWebhooks, Store):
     """A store in one database; made by :func:`from_url`."""
 
     def __init__(
@@ -176,7 +177,7 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
         )
 
     async def _close(self) -> None:
-        # The driver says goodbye to a server, which may not be there to hear it.
+        # The driver says goodbye to a server, which may be gone.
         with pymongo.timeout(_GOODBYE_SECONDS):
             await asyncio.to_thread(self._client.close)
 
@@ -232,9 +233,7 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
         wanted = {} if tenant is None else {"tenant": tenant}
-        found = [
-            documents.client_of(document) for document in await self._list(schema.CLIENT, wanted)
-        ]
+        found = [documents.client_of(one) for one in await self._list(schema.CLIENT, wanted)]
         return sorted(found, key=lambda each: (each.created, each.id))
 
     async def put_signing_key(self, key: SigningKey) -> None:

@@ -64,7 +64,7 @@ class Addition:
         identity = (v.id, v.version, self.tenant, v.type, v.system, v.value)
         state = (v.status, v.created, v.updated, " ".join(v.documents), own_size)
         large = (v.digest, v.events, v.body, v.response, v.parts, _encode_attached(v.attached))
-        row = (*identity, *state, v.search.decode(), *large, json_object(entries))
+        row = (*identity, *state, v.search.decode(), *large, v.audit, json_object(entries))
         self.rows.append((*row, len(v.members)))
         self.cost += cost_of(in_row, new + len(v.documents), beside=len(entries) - new)
 
@@ -133,7 +133,7 @@ def blob_row(tenant: str, blob: Blob, *, now: int) -> Row:
     size = 0 if blob.sha256.startswith(_CONTENT) else len(blob.data)
     state = (None, now, None, None, size, None)
     data = None if _is_large(blob) else blob.data
-    return (*identity, *state, None, None, data, None, None, None, None, None)
+    return (*identity, *state, None, None, data, None, None, None, None, None, None)
 
 
 def _is_large(blob: Blob) -> bool:
@@ -176,6 +176,7 @@ def version_of(row: Row) -> Version:
         response=row[15],
         parts=row[16],
         attached=tuple(attached_in(row[17])) if row[17] else (),
+        audit=row[18],
     )
 
 

@@ -13,8 +13,9 @@ from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite import document_schema as documents
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
+from fhirpub.storage.sqlite.audit import schema as audit
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -58,6 +59,7 @@ _TABLES = (
         search TEXT NOT NULL,
         digest BLOB NOT NULL,
         events BLOB NOT NULL,
+        audit BLOB NOT NULL,
         body BLOB NOT NULL,
         response BLOB NOT NULL,
         parts BLOB NOT NULL,
@@ -112,11 +114,15 @@ _TABLES = (
     *quotas.TABLES,
     *documents.PIECES,
     *_MEMBERS,
+    *audit.TABLES,
 )
 _FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP BY owner"
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
-_SINCE_7 = (*documents.ATTACH, *webhooks.OUTBOX_SINCE_8)
+_ADD_AUDIT = "ALTER TABLE version ADD COLUMN audit BLOB NOT NULL DEFAULT x''"
+_SINCE_9 = (_ADD_AUDIT, *audit.TABLES)
+_SINCE_8 = (*webhooks.OUTBOX_SINCE_8, *_SINCE_9)
+_SINCE_7 = (*documents.ATTACH, *_SINCE_8)
 _SINCE_4 = (*documents.PIECES, *_MEMBERS, *_SINCE_7)
 
 _STEPS = {
@@ -126,7 +132,7 @@ _STEPS = {
         *(_ADD_SEARCH, *_SEARCH),
         *(*webhooks.TABLES, *webhooks.OUTBOX),
         *(*quotas.TABLES, *quotas.FILL),
-        *(_ADD_DIGEST, *documents.PIECES, *_MEMBERS, *documents.ATTACH),
+        *(_ADD_DIGEST, *documents.PIECES, *_MEMBERS, *documents.ATTACH, *_SINCE_9),
     ),
     2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_SINCE_4),
     3: (_ADD_DIGEST, *_SINCE_4),
@@ -134,7 +140,8 @@ _STEPS = {
     5: (*_MEMBERS, *_SINCE_7),
     6: (*_MEMBERS, _FILL_MEMBERS, "DROP TABLE member", *_SINCE_7),
     7: _SINCE_7,
-    8: webhooks.OUTBOX_SINCE_8,
+    8: _SINCE_8,
+    9: _SINCE_9,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -142,7 +149,7 @@ _STEPS = {
 _FACTS = (
     "id, version, tenant, type, system, value, status, created, updated, documents, size, search"
 )
-_BYTES = ("digest", "events", "body", "response", "parts", "attached")
+_BYTES = ("digest", "events", "body", "response", "parts", "attached", "audit")
 VERSION_COLUMNS = f"{_FACTS}, {', '.join(_BYTES)}"
 
 
@@ -158,10 +165,13 @@ _NOT_SHOWN = {
     "events": "x'5B5D'",
     "response": "x''",
     "parts": "x''",
+    "audit": "x''",
 }
 
 # Lists show where documents are, not the documents.
-_LISTED_COLUMNS = _columns_with({"size": "size - length(attached)", "attached": "x''"})
+_LISTED_COLUMNS = _columns_with(
+    {"size": "size - length(attached)", "attached": "x''", "audit": "x''"}
+)
 
 # Versions and their documents are added by one statement, which is its own transaction: after
 # each the writer would have to wait until the event loop's thread releases the interpreter. A

@@ -24,6 +24,7 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.id_search import FEW, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.audit.trail import SqliteAudit
 from fhirpub.storage.sqlite.blobs import (
     ATTACHED,
     BLOBS,
@@ -84,7 +85,7 @@ def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteS
         raise ConfigurationError("[storage] url: the working directory was deleted") from None
 
 
-class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
+class SqliteStore(SqliteAudit, SqliteQuotas, SqliteWebhooks, Store):
     """A store in one file, and the two that SQLite keeps beside it."""
 
     def __init__(

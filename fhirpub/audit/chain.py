@@ -1,0 +1,130 @@
+"""The hash chain of a tenant: each record is bound to all before it.
+
+The hash after a record is SHA-256 over the hash before it and the record. Before the first record
+it is a hash of the tenant's id, so that records of one tenant do not fit into the chain of
+another. Whoever changes, removes, inserts or moves a record has to compute all later hashes again,
+and meets the next checkpoint, which is signed (ADR 33).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from fhirpub.audit.record import complete, keys_of, name_of
+from fhirpub.storage.audit_contract import (
+    HASH_BYTES,
+    MAX_BLOCK_SPAN_MS,
+    AuditBlock,
+    SealedBlock,
+    UnsealedAudit,
+    UnsealedEntry,
+)
+
+_BEGINNING = b"fhirpub audit trail 1\n"
+_AT = b'{"at":'
+ENTRY_SPAN_MS = MAX_BLOCK_SPAN_MS // 2
+"""The longest time between records that are handed in together, in milliseconds."""
+
+
+def beginning(tenant: str) -> bytes:
+    """Return the hash before the first record of a tenant's chain."""
+    return hashlib.sha256(_BEGINNING + tenant.encode()).digest()
+
+
+def hashes_after(previous: bytes, records: Iterable[bytes]) -> list[bytes]:
+    """Return the hash after each record, the first of which follows ``previous``."""
+    hashes = []
+    for record in records:
+        previous = hashlib.sha256(previous + record).digest()
+        hashes.append(previous)
+    return hashes
+
+
+def next_blocks(unsealed: UnsealedAudit) -> list[SealedBlock]:
+    """Return the next blocks of each tenant, so that no block has a long span of time."""
+    waiting: dict[str, list[_Entry]] = {}
+    for entry in unsealed.entries:
+        waiting.setdefault(entry.tenant, []).append(_Entry.of(entry))
+    blocks: list[SealedBlock] = []
+    for tenant, entries in waiting.items():
+        entries.sort(key=lambda each: each.first)
+        number, end = unsealed.ends[tenant]
+        for _span, some in groupby(entries, key=lambda each: each.first // ENTRY_SPAN_MS):
+            sealed = _block(tenant, [*some], number + 1, end or beginning(tenant))
+            number, end = sealed.block.number, sealed.block.end
+            blocks.append(sealed)
+    return blocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry with its records, and the time of the first."""
+
+    entry: UnsealedEntry
+    records: Sequence[bytes]
+    first: int
+
+    @classmethod
+    def of(cls, entry: UnsealedEntry) -> _Entry:
+        written = entry.version
+        if written is None:
+            records = entry.records.splitlines()
+        else:
+            what = name_of(written.type, written.id, written.version)
+            records = [complete(entry.records, at=written.updated, what=what)]
+        return cls(entry, records, min(map(time_of, records)))
+
+
+def _block(tenant: str, entries: list[_Entry], number: int, previous: bytes) -> SealedBlock:
+    records = [record for entry in entries for record in entry.records]
+    times = [*map(time_of, records)]
+    block = AuditBlock(
+        tenant=tenant,
+        number=number,
+        first=min(times),
+        last=max(times),
+        records=b"".join(record + b"\n" for record in records),
+        hashes=b"".join(hashes_after(previous, records)),
+    )
+    return SealedBlock(
+        block=block,
+        keys=keys_of(tenant, records),
+        entries=tuple(entry.entry for entry in entries),
+    )
+
+
+def time_of(record: bytes) -> int:
+    """Return the time of a record, which is its first member, in milliseconds."""
+    return int(record[len(_AT) : record.index(b",")])
+
+
+def records_of(block: AuditBlock) -> list[bytes]:
+    """Return the records of a block."""
+    return block.records.splitlines()
+
+
+def first_wrong(block: AuditBlock, previous: bytes) -> int | None:
+    """Return the place of the first record that does not follow from those before it.
+
+    Args:
+        block: The block.
+        previous: The hash before its first record.
+
+    Returns:
+        The place, counted from 0; that behind the last record if there are more or fewer hashes
+        than records; None if all is right.
+    """
+    records = records_of(block)
+    kept = [*_cut(block.hashes)]
+    for place, expected in enumerate(hashes_after(previous, records)):
+        if place >= len(kept) or kept[place] != expected:
+            return place
+    return None if len(kept) == len(records) else len(records)
+
+
+def _cut(hashes: bytes) -> Iterable[bytes]:
+    for start in range(0, len(hashes), HASH_BYTES):
+        yield hashes[start : start + HASH_BYTES]

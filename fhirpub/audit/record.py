@@ -1,0 +1,157 @@
+"""Records of the audit trail: one line of JSON for each access, without clinical content.
+
+A record names resources and patients by their ids, never by what they contain. Its members:
+
+- ``at``: the time in milliseconds since 1970-01-01 UTC;
+- ``action``: what was done, such as ``read`` or ``client.add``;
+- ``status``: the HTTP status of the response, or its equivalent; 102 for a change that is about
+  to be made, whose outcome is in another record;
+- ``client``, ``environment``, ``address``, ``request``: the client, the environment of the service,
+  the address that the client called from, and the id of its request;
+- ``user``, ``host``: instead of these, the operating system's user who ran a command, and the
+  host;
+- ``what``: the resources or records concerned, each as ``Type/id``, or
+  ``Type/id/_history/version``;
+- ``patients``: the patients concerned, each as ``Patient/id``;
+- ``query``: the query of a search, percent-encoded as it was sent;
+- ``count``: how many attempts one record stands for, if there are several.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+BEGUN = 102
+"""The status of a record that is written before a change (RFC 2518, section 10.1)."""
+MAX_NAMED = 1_000
+"""The maximum number of resources, and of patients, that one record names."""
+_MAX_QUERY = 8_000
+
+_PATIENT = re.compile(rb'"reference":"(Patient/[A-Za-z0-9.-]{1,64})"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """Who acts: a client over HTTP, or a user of the operating system.
+
+    Attributes:
+        client: The id of the client, if one is known.
+        environment: The environment of the service.
+        address: The address that the client called from.
+        request: The id of its request.
+        user: The user of the operating system who ran a command.
+        host: The host on which the command ran.
+    """
+
+    client: str = ""
+    environment: str = ""
+    address: str = ""
+    request: str = ""
+    user: str = ""
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What was done.
+
+    Attributes:
+        action: What was done, such as ``read``.
+        status: The HTTP status of the response, or its equivalent.
+        what: The resources or records concerned.
+        patients: The patients concerned.
+        query: The query of a search.
+        count: How many attempts it stands for; 0 for one.
+    """
+
+    action: str
+    status: int = 200
+    what: tuple[str, ...] = ()
+    patients: tuple[str, ...] = ()
+    query: str = ""
+    count: int = 0
+
+
+def encode(access: Access, agent: Agent, *, at: int) -> bytes:
+    """Return a record as a line of JSON, without the line feed.
+
+    Args:
+        access: What was done.
+        agent: Who did it.
+        at: When, in milliseconds; 0 leaves it to the sealing, which knows it of a version.
+    """
+    members: dict[str, Any] = {"at": at} if at else {}
+    members |= {"action": access.action, "status": access.status}
+    for name in ("client", "environment", "address", "request", "user", "host"):
+        text = getattr(agent, name)
+        if text:
+            members[name] = text
+    if access.what:
+        members["what"] = access.what[:MAX_NAMED]
+    if access.patients:
+        members["patients"] = access.patients[:MAX_NAMED]
+    if access.query:
+        members["query"] = access.query[:_MAX_QUERY]
+    if access.count:
+        members["count"] = access.count
+    return orjson.dumps(members)
+
+
+def complete(audit: bytes, *, at: int, what: str) -> bytes:
+    """Return the record of a write with what its version knows: the time, and the resource."""
+    members = orjson.loads(audit)
+    return orjson.dumps({"at": at, **members, "what": [what, *members.get("what", ())]})
+
+
+def patients_in(bodies: Iterable[bytes]) -> tuple[str, ...]:
+    """Return the patients that stored resources refer to, each once, in their order.
+
+    In stored JSON, which has no blanks, a string cannot look like the member that is searched:
+    its quotation marks are escaped.
+    """
+    found = {match: None for body in bodies for match in _PATIENT.findall(body)}
+    return tuple(match.decode() for match in found)
+
+
+def name_of(type_name: str, resource_id: str, version: int = 0) -> str:
+    """Return how a record names a resource, or one of its versions."""
+    name = f"{type_name}/{resource_id}"
+    return f"{name}/_history/{version}" if version else name
+
+
+def unversioned(name: str) -> str:
+    """Return the name of a resource without the version."""
+    return name.partition("/_history/")[0]
+
+
+def key_of(tenant: str, kind: str, value: str) -> int:
+    """Return the key by which blocks are found that contain a value.
+
+    Args:
+        tenant: The tenant of the block.
+        kind: ``agent``, ``patient`` or ``entity``.
+        value: The client or user, the patient, or the resource without its version.
+
+    Returns:
+        A signed 64-bit number. Two values may have the same one: a key finds candidates.
+    """
+    text = f"{tenant}\n{kind}\n{value}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
+
+
+def keys_of(tenant: str, records: Collection[bytes]) -> frozenset[int]:
+    """Return the keys by which a block of these records is found."""
+    named: set[tuple[str, str]] = set()
+    for record in records:
+        members = orjson.loads(record)
+        named.add(("agent", members.get("client") or members.get("user") or ""))
+        named.update(("patient", name) for name in members.get("patients", ()))
+        named.update(("entity", unversioned(name)) for name in members.get("what", ()))
+    named.discard(("agent", ""))
+    return frozenset(key_of(tenant, kind, value) for kind, value in named)

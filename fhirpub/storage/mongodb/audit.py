@@ -1,0 +1,251 @@
+"""The part of the store in MongoDB that keeps the audit trail.
+
+A block names what it was made of, the versions and what was handed in, by their ``_id``. These are
+released once it is stored, and always before the next block of its tenant is made: so what a
+process leaves behind that is killed in between, the last block of the tenant shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bson.objectid import ObjectId
+from pymongo.errors import DuplicateKeyError
+
+from fhirpub.storage.audit_contract import (
+    HASH_BYTES,
+    MAX_BLOCK_SPAN_MS,
+    AuditBlock,
+    AuditedVersion,
+    AuditQuery,
+    AuditStore,
+    SealedBlock,
+    UnsealedAudit,
+    UnsealedEntry,
+)
+from fhirpub.storage.contract import MAX_PAGE_BYTES
+from fhirpub.storage.mongodb.collections import OnDatabase
+from fhirpub.storage.mongodb.errors import within
+from fhirpub.storage.mongodb.schema import (
+    AUDIT_BLOCK,
+    AUDIT_BY_KEY,
+    AUDIT_BY_NUMBER,
+    AUDIT_BY_TIME,
+    AUDIT_CHECKPOINT,
+    AUDIT_PENDING,
+    BY_ID,
+    UNSEALED,
+    VERSION,
+    VERSION_KEY,
+    by_keys,
+)
+
+Found = Mapping[str, Any]
+
+_WRITTEN = ("type", "id", "version", "updated")
+_BLOCK_FIELDS = ("tenant", "number", "first", "last", "records", "hashes")
+
+
+class MongoAudit(OnDatabase, AuditStore):
+    """The audit trail in the database."""
+
+    _chains: frozenset[str] = frozenset()
+    """The tenants of which records were seen: only theirs are taken, behind their last blocks."""
+
+    async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
+        pending = [
+            {"_id": ObjectId(), "tenant": tenant, "records": lines}
+            for tenant, lines in records.items()
+        ]
+        if pending:
+            async with within(self._deadline):
+                await self._collection(AUDIT_PENDING).insert_many(pending, ordered=False)
+
+    async def unsealed_audit(self, *, limit: int) -> UnsealedAudit:
+        # The last blocks come first: what is sealed after they were read takes their next numbers.
+        known = self._chains
+        last = {found["tenant"]: found for found in await self._last_blocks(known)}
+        held = {source for found in last.values() for source in found["sources"]}
+        versions = await self._list(
+            VERSION,
+            {"unsealed": True},
+            dict.fromkeys(("tenant", "audit", *_WRITTEN), 1),
+            sort=[("updated", 1), ("id", 1), ("version", 1)],
+            limit=limit,
+            hint=UNSEALED,
+        )
+        pending = await self._list(AUDIT_PENDING, {}, sort=[("_id", 1)], limit=limit, hint=BY_ID)
+        self._chains = known | {found["tenant"] for found in (*versions, *pending)}
+        await self._release(
+            [found["_id"] for found in versions if found["_id"] in held],
+            [found["_id"] for found in pending if found["_id"] in held],
+        )
+        is_complete = len(versions) < limit > len(pending) and self._chains == known
+        versions, pending = (_new(some, known, held) for some in (versions, pending))
+        tenants = {found["tenant"] for found in (*versions, *pending)}
+        return UnsealedAudit(
+            entries=[*map(_version_entry, versions), *map(_pending_entry, pending)],
+            ends={tenant: _end_of(last.get(tenant)) for tenant in tenants},
+            place=None,
+            is_complete=is_complete,
+        )
+
+    async def _last_blocks(self, tenants: Collection[str]) -> list[dict[str, Any]]:
+        found = []
+        shown = {"tenant": 1, "number": 1, "hashes": 1, "sources": 1}
+        for tenant in sorted(tenants):
+            found += await self._list(
+                AUDIT_BLOCK,
+                {"tenant": tenant},
+                shown,
+                sort=[("number", -1)],
+                limit=1,
+                hint=AUDIT_BY_NUMBER,
+            )
+        return found
+
+    async def seal_audit(
+        self,
+        blocks: Sequence[SealedBlock],
+        unsealed: UnsealedAudit,  # noqa: ARG002 - the blocks name their entries
+    ) -> bool:
+        for sealed in blocks:
+            versions = [each.source for each in sealed.entries if each.version]
+            pending = [each.source for each in sealed.entries if not each.version]
+            if not await self._add_block(sealed, [*versions, *pending]):
+                return False
+            await self._release(versions, pending)
+        return True
+
+    async def _add_block(self, sealed: SealedBlock, sources: Sequence[object]) -> bool:
+        document = asdict(sealed.block) | {
+            "_id": f"{sealed.block.tenant}/{sealed.block.number}",
+            "keys": sorted(sealed.keys),
+            "sources": sources,
+        }
+        async with within(self._deadline):
+            try:
+                await self._collection(AUDIT_BLOCK).insert_one(document)
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def _release(self, versions: Sequence[object], pending: Sequence[object]) -> None:
+        async with within(self._deadline):
+            if versions:
+                await self._collection(VERSION).update_many(
+                    {"_id": {"$in": versions}}, {"$unset": {"unsealed": ""}}, hint=BY_ID
+                )
+            if pending:
+                await self._collection(AUDIT_PENDING).delete_many({"_id": {"$in": pending}})
+
+    async def put_audit_block(self, sealed: SealedBlock) -> None:
+        await self._add_block(sealed, [])
+
+    async def unsealed_versions(
+        self, keys: Collection[tuple[str, int]]
+    ) -> frozenset[tuple[str, int]]:
+        if not keys:
+            return frozenset()
+        wanted = {**by_keys(keys), "unsealed": True}
+        found = await self._list(VERSION, wanted, {"id": 1, "version": 1}, hint=VERSION_KEY)
+        return frozenset((document["id"], document["version"]) for document in found)
+
+    async def audit_chain(
+        self, tenant: str, *, after: int = 0, limit: int = 100
+    ) -> Sequence[AuditBlock]:
+        wanted = {"tenant": tenant, "number": {"$gt": after}}
+        return await self._blocks(wanted, [("number", 1)], limit, AUDIT_BY_NUMBER)
+
+    async def find_audit_blocks(self, tenant: str, query: AuditQuery) -> Sequence[AuditBlock]:
+        since = query.since or 0
+        wanted: dict[str, Any] = {
+            "tenant": tenant,
+            "first": {"$gte": since - MAX_BLOCK_SPAN_MS},
+            "last": {"$gte": since},
+        }
+        if query.until is not None:
+            wanted["first"]["$lte"] = query.until
+        if query.before is not None:
+            first, number = query.before
+            behind = [{"first": {"$lt": first}}, {"first": first, "number": {"$lt": number}}]
+            wanted["first"]["$lte"] = min(first, wanted["first"].get("$lte", first))
+            wanted["$or"] = behind
+        if query.keys:
+            wanted["keys"] = {"$all": [*query.keys]}
+        hint = AUDIT_BY_KEY if query.keys else AUDIT_BY_TIME
+        return await self._blocks(wanted, [("first", -1), ("number", -1)], query.limit, hint)
+
+    async def _blocks(
+        self, wanted: dict[str, Any], order: list[tuple[str, int]], limit: int, hint: str
+    ) -> list[AuditBlock]:
+        """Return blocks, up to the size of a page."""
+        blocks = self._collection(AUDIT_BLOCK)
+        shown = dict.fromkeys(_BLOCK_FIELDS, 1)
+
+        async def look() -> list[dict[str, Any]]:
+            # The first batch: the server ends it at the size of a page.
+            options = {"sort": order, "limit": -limit, "batch_size": limit, "hint": hint}
+            return await blocks.find(wanted, shown, **options).to_list(None)
+
+        return [*_page(await self._primary.answer(look))]
+
+    async def audited_tenants(self) -> Sequence[str]:
+        blocks = self._collection(AUDIT_BLOCK)
+        return sorted(await self._primary.answer(lambda: blocks.distinct("tenant")))
+
+    async def delete_audit_blocks(self, tenant: str, blocks: Sequence[SealedBlock]) -> None:
+        numbers = [sealed.block.number for sealed in blocks]
+        async with within(self._deadline):
+            await self._collection(AUDIT_BLOCK).delete_many(
+                {"tenant": tenant, "number": {"$in": numbers}}
+            )
+
+    async def put_audit_checkpoint(self, tenant: str, number: int, checkpoint: str) -> None:
+        fields = {"tenant": tenant, "number": number, "checkpoint": checkpoint}
+        async with within(self._deadline):
+            await self._collection(AUDIT_CHECKPOINT).update_one(
+                {"_id": f"{tenant}/{number}"}, {"$setOnInsert": fields}, upsert=True
+            )
+
+    async def audit_checkpoints(
+        self, tenant: str, *, after: int = 0, limit: int = 1_000
+    ) -> Sequence[tuple[int, str]]:
+        wanted = {"tenant": tenant, "number": {"$gt": after}}
+        found = await self._list(AUDIT_CHECKPOINT, wanted, sort=[("number", 1)], limit=limit)
+        return [(document["number"], document["checkpoint"]) for document in found]
+
+
+def _new(
+    found: Sequence[dict[str, Any]], known: Collection[str], held: Collection[ObjectId]
+) -> list[dict[str, Any]]:
+    """Return records of known chains that no block holds."""
+    return [one for one in found if one["tenant"] in known and one["_id"] not in held]
+
+
+def _version_entry(found: Found) -> UnsealedEntry:
+    written = AuditedVersion(**{name: found[name] for name in _WRITTEN})
+    return UnsealedEntry(
+        tenant=found["tenant"], records=found["audit"], version=written, source=found["_id"]
+    )
+
+
+def _pending_entry(found: Found) -> UnsealedEntry:
+    return UnsealedEntry(
+        tenant=found["tenant"], records=found["records"], version=None, source=found["_id"]
+    )
+
+
+def _end_of(last: Found | None) -> tuple[int, bytes]:
+    return (last["number"], last["hashes"][-HASH_BYTES:]) if last else (0, b"")
+
+
+def _page(found: Iterable[Found]) -> Iterator[AuditBlock]:
+    room = MAX_PAGE_BYTES
+    for one in found:
+        yield AuditBlock(**{name: one[name] for name in _BLOCK_FIELDS})
+        room -= len(one["records"])
+        if room <= 0:
+            return

@@ -1,0 +1,219 @@
+"""The part of the embedded store that keeps the audit trail."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from fhirpub.storage.audit_contract import (
+    HASH_BYTES,
+    MAX_BLOCK_SPAN_MS,
+    AuditBlock,
+    AuditedVersion,
+    AuditQuery,
+    AuditStore,
+    SealedBlock,
+    UnsealedAudit,
+    UnsealedEntry,
+)
+from fhirpub.storage.contract import MAX_PAGE_BYTES
+from fhirpub.storage.sqlite.audit import schema as sql
+from fhirpub.storage.sqlite.database import DatabaseMixin, transaction
+from fhirpub.storage.sqlite.parameters import json_pairs
+from fhirpub.storage.sqlite.rows import Row
+
+_MAX_ROWS_PASSED = 10_000
+"""The maximum number of versions without a record that one read passes over."""
+_LARGEST_INTEGER = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The mark, where it moves to, and the last row of what was handed in."""
+
+    mark: int
+    to: int
+    pending: int
+
+
+class SqliteAudit(DatabaseMixin, AuditStore):
+    """The audit trail in the file."""
+
+    async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
+        rows = list(records.items())
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(sql.ADD_PENDING, rows)
+
+        if rows:
+            await self._open.write(work, size=sum(map(len, records.values())))
+
+    async def unsealed_audit(self, *, limit: int) -> UnsealedAudit:
+        return await self._open.read(partial(_read_unsealed, limit=limit))
+
+    async def seal_audit(self, blocks: Sequence[SealedBlock], unsealed: UnsealedAudit) -> bool:
+        place = unsealed.place
+        if not isinstance(place, _Place):
+            raise TypeError("not of this store")
+
+        def work(connection: sqlite3.Connection) -> bool:
+            # The transaction has other writes as well: nothing is added before all is checked.
+            # Each record is in a block, so that free numbers show that none was sealed since.
+            ((mark, _end),) = connection.execute(sql.MARK_AND_END)
+            if mark != place.mark or not _are_next(connection, blocks):
+                return False
+            connection.execute(sql.MOVE_MARK, (place.to,))
+            _put(connection, blocks)
+            connection.execute(sql.REMOVE_PENDING, (place.pending,))
+            return True
+
+        sealed: bool = await self._open.write(work, size=_size(blocks), index_rows=_keys(blocks))
+        return sealed
+
+    async def put_audit_block(self, sealed: SealedBlock) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            _put(connection, [sealed])
+
+        await self._open.write(work, size=_size([sealed]), index_rows=_keys([sealed]))
+
+    async def unsealed_versions(
+        self, keys: Collection[tuple[str, int]]
+    ) -> frozenset[tuple[str, int]]:
+        return frozenset(await self._fetch_in_thread(sql.UNSEALED_OF, (json_pairs(keys),)))
+
+    async def audit_chain(
+        self, tenant: str, *, after: int = 0, limit: int = 100
+    ) -> Sequence[AuditBlock]:
+        parameters = (tenant, min(after, _LARGEST_INTEGER), limit)
+
+        def read(connection: sqlite3.Connection) -> list[AuditBlock]:
+            return [*_page(connection.execute(sql.CHAIN, parameters))]
+
+        return await self._open.read(read)
+
+    async def find_audit_blocks(self, tenant: str, query: AuditQuery) -> Sequence[AuditBlock]:
+        since = 0 if query.since is None else query.since
+        before = query.before or (_LARGEST_INTEGER, _LARGEST_INTEGER)
+        parameters: dict[str, str | int] = {
+            "tenant": tenant,
+            "since": since,
+            "since_first": since - MAX_BLOCK_SPAN_MS,
+            "until": _LARGEST_INTEGER if query.until is None else query.until,
+            "before_first": before[0],
+            "before_number": before[1],
+            "limit": query.limit,
+        }
+        parameters |= {f"key{place}": key for place, key in enumerate(query.keys)}
+        statement = sql.find_blocks(len(query.keys))
+
+        def read(connection: sqlite3.Connection) -> list[AuditBlock]:
+            return [*_page(connection.execute(statement, parameters))]
+
+        return await self._open.read_for(tenant, read)
+
+    async def audited_tenants(self) -> Sequence[str]:
+        return [tenant for (tenant,) in await self._fetch_in_thread(sql.TENANTS, ())]
+
+    async def delete_audit_blocks(self, tenant: str, blocks: Sequence[SealedBlock]) -> None:
+        numbers = [(tenant, sealed.block.number) for sealed in blocks]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(sql.DELETE_VALUE, _values(blocks))
+            connection.executemany(sql.DELETE_BLOCK, numbers)
+
+        await self._open.write(work, index_rows=_keys(blocks))
+
+    async def put_audit_checkpoint(self, tenant: str, number: int, checkpoint: str) -> None:
+        await self._execute(sql.PUT_CHECKPOINT, (tenant, number, checkpoint))
+
+    async def audit_checkpoints(
+        self, tenant: str, *, after: int = 0, limit: int = 1_000
+    ) -> Sequence[tuple[int, str]]:
+        return await self._fetch_in_thread(sql.CHECKPOINTS, (tenant, after, limit))
+
+
+def _read_unsealed(connection: sqlite3.Connection, *, limit: int) -> UnsealedAudit:
+    with transaction(connection, "BEGIN"):
+        ((mark, end),) = connection.execute(sql.MARK_AND_END)
+        to = min(end, mark + _MAX_ROWS_PASSED)
+        rows = connection.execute(sql.VERSIONS, (mark, to, limit)).fetchall()
+        pending = connection.execute(sql.PENDING, (limit,)).fetchall()
+        tenants = {row[1] for row in (*rows, *pending)}
+        ends = {tenant: _end_of(connection, tenant) for tenant in tenants}
+    if len(rows) == limit:
+        to = rows[-1][0]
+    return UnsealedAudit(
+        entries=[*map(_version_entry, rows), *map(_pending_entry, pending)],
+        ends=ends,
+        place=_Place(mark, to, pending[-1][0] if pending else 0),
+        is_complete=to == end and len(pending) < limit,
+    )
+
+
+def _version_entry(row: Row) -> UnsealedEntry:
+    number, tenant, type_, id_, version, updated, audit = row
+    written = AuditedVersion(type=type_, id=id_, version=version, updated=updated)
+    return UnsealedEntry(tenant=tenant, records=audit, version=written, source=number)
+
+
+def _pending_entry(row: Row) -> UnsealedEntry:
+    number, tenant, records = row
+    return UnsealedEntry(tenant=tenant, records=records, version=None, source=number)
+
+
+def _end_of(connection: sqlite3.Connection, tenant: str) -> tuple[int, bytes]:
+    """Return the number of the last block of a tenant, and the hash at its end."""
+    for number, hashes in connection.execute(sql.END, (tenant,)):
+        return number, hashes[-HASH_BYTES:]
+    return 0, b""
+
+
+def _are_next(connection: sqlite3.Connection, blocks: Iterable[SealedBlock]) -> bool:
+    """Return whether the blocks continue the chains of their tenants."""
+    first: dict[str, int] = {}
+    for sealed in blocks:
+        first.setdefault(sealed.block.tenant, sealed.block.number)
+    return all(_end_of(connection, name)[0] + 1 == number for name, number in first.items())
+
+
+def _put(connection: sqlite3.Connection, blocks: Sequence[SealedBlock]) -> None:
+    rows = [
+        (b.tenant, b.number, b.first, b.last, b.records, b.hashes)
+        for b in (sealed.block for sealed in blocks)
+    ]
+    connection.executemany(sql.PUT_BLOCK, rows)
+    connection.executemany(sql.PUT_VALUE, sorted(_values(blocks)))
+
+
+def _values(blocks: Iterable[SealedBlock]) -> Iterator[tuple[int, int, int]]:
+    for sealed in blocks:
+        for key in sealed.keys:
+            yield key, sealed.block.first, sealed.block.number
+
+
+def _size(blocks: Iterable[SealedBlock]) -> int:
+    return sum(len(sealed.block.records) + len(sealed.block.hashes) for sealed in blocks)
+
+
+def _keys(blocks: Iterable[SealedBlock]) -> int:
+    return sum(len(sealed.keys) for sealed in blocks)
+
+
+def _page(rows: Iterable[Row]) -> Iterator[AuditBlock]:
+    """Yield the blocks of rows, up to the size of a page."""
+    room = MAX_PAGE_BYTES
+    for row in rows:
+        block = _block_of(row)
+        yield block
+        room -= len(block.records)
+        if room <= 0:
+            return
+
+
+def _block_of(row: Row) -> AuditBlock:
+    tenant, number, first, last, records, hashes = row
+    return AuditBlock(
+        tenant=tenant, number=number, first=first, last=last, records=records, hashes=hashes
+    )
