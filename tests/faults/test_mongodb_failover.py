@@ -188,11 +188,13 @@ async def test_a_read_of_several_batches_that_an_election_interrupts_starts_agai
 @contextmanager
 def secondaries_behind(members: ReplicaSet) -> Iterator[None]:
     """Stop the secondaries' replication while they can still vote."""
-    primary = members.primary()
+    primary, point = members.primary(), "stopReplProducer"
+    secondaries = [member for member in members.members if member is not primary]
     with ExitStack() as stack:
-        for member in members.members:
-            if member is not primary:
-                stack.enter_context(member.failing("stopReplProducer"))
+        before = [stack.enter_context(member.failing(point)) for member in secondaries]
+        # What a secondary is fetching already it takes, and only then looks at the fail point.
+        for member, times in zip(secondaries, before, strict=True):
+            member.wait_for(point, times=times + 1)
         yield
 
 

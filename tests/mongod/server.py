@@ -154,19 +154,25 @@ class Mongod:
     @contextlib.contextmanager
     def failing(
         self, point: str = "failCommand", *, times: int | None = None, **data: Any
-    ) -> Iterator[None]:
+    ) -> Iterator[int]:
         """Enable a fail point of the server for a block, or for the given number of times.
 
         ``failing(failCommands=["insert"], errorCode=91)`` refuses inserts, for example. A server
-        that is paused in the block must be resumed in it.
+        that is paused in the block must be resumed in it. Yields how often the server had reached
+        the point before.
         """
         mode = "alwaysOn" if times is None else {"times": times}
-        self.command("configureFailPoint", point, mode=mode, data=data)
+        enabled = self.command("configureFailPoint", point, mode=mode, data=data)
         try:
-            yield
+            yield enabled["count"]
         finally:
             if self.is_running:  # otherwise it ended with the process
                 self.command("configureFailPoint", point, mode="off")
+
+    def wait_for(self, point: str, *, times: int) -> None:
+        """Return when the server has reached a fail point so often, in all."""
+        limit = round(_PATIENCE_SECONDS * 1000)
+        self.command("waitForFailPoint", point, timesEntered=times, maxTimeMS=limit)
 
     @property
     def _running(self) -> subprocess.Popen[bytes]:
