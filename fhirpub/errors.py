@@ -308,15 +308,14 @@ class Busy(FhirpubError):
 
 
 class TokenRefused(FhirpubError):
-    """The token endpoint refuses. ``error`` is the word of RFC 6749 section 5.2 (D-25 to D-29).
+    """The token endpoint refuses with ``error``, a word of RFC 6749 section 5.2 (D-25 to D-29)."""
 
-    ``challenge`` is true when the client tried HTTP Basic, which must be answered in kind.
-    """
+    client = ""  # as it claims to be
 
     def __init__(self, error: str, description: str, *, challenge: bool = False) -> None:
         super().__init__(description)
         self.error = error
-        self.challenge = challenge
+        self.challenge = challenge  # it tried HTTP Basic, and must be answered in kind
 
 
 class StoreUnavailable(FhirpubError):

@@ -59,7 +59,9 @@ async def run_server(
             services.loop_lag.run(services.metrics.loop_lag.observe),
         )
     ]
-    async with AsyncExitStack() as sending:
+    async with AsyncExitStack() as auditing, AsyncExitStack() as sending:
+        if services.audit:
+            await auditing.enter_async_context(services.audit.running())
         if services.sending:
             await sending.enter_async_context(services.sending.running())
         try:

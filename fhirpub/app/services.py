@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncGenerator
 from contextlib import (
     AsyncExitStack,
@@ -14,12 +15,17 @@ from fhirpub.app import compute, stores
 from fhirpub.app.admin import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
 from fhirpub.app.stores import OpenStore
+from fhirpub.audit.checkpoint import TYPE
+from fhirpub.audit.recorder import Recorder
+from fhirpub.audit.sealer import Sealer
+from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import Config
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.process_pool import ProcessPool
+from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.admission.memory_budget import MemoryBudget
@@ -37,6 +43,8 @@ from fhirpub.webhooks.management.secret_encryption import (
 )
 from fhirpub.webhooks.transport.sender import Sender
 
+_LEASE_SECONDS = 15.0
+"""So long the sealing of the audit trail waits for a process that has died."""
 _BATCHES = 8
 """So many of the largest responses to batches have memory at a time, five of one tenant."""
 
@@ -97,12 +105,28 @@ async def build_services(
             statement=capabilities,
             own_resources=own_resources(context, capabilities[1]),
             processes=_compute_processes(config, stack),
+            audit=_create_audit(config, store, tokens, clock),
         )
         metrics.in_flight.set_function(lambda: len(services.in_flight))
         lag = services.loop_lag
         metrics.loop_lag_p99.set_function(lambda: lag.quantile(0.99))
         metrics.loop_lag_max.set_function(lag.highest)
         yield replace(services, openapi=openapi(services))
+
+
+def _create_audit(config: Config, store: Store, tokens: Tokens, clock: Clock) -> AuditTrail | None:
+    """Create the audit trail of this process, if there is to be one."""
+    if not config.audit.enabled:
+        return None
+    sealer = Sealer(
+        store,
+        leases=Leases(store, owner=secrets.token_hex(8), seconds=_LEASE_SECONDS, clock=clock),
+        sign=partial(tokens.sign, type_=TYPE),
+        config=config.audit,
+        clock=clock,
+    )
+    recorder = Recorder(store, deadline_seconds=config.storage.deadline_seconds)
+    return AuditTrail(recorder, sealer, access=store, config=config.audit, clock=clock)
 
 
 def _compute_processes(config: Config, stack: AsyncExitStack) -> ProcessPool | None:

@@ -99,17 +99,17 @@ class Expected:
         return expires
 
 
-def encode(claims: Mapping[str, Any], key: ReadyKey) -> str:
-    """Return a signed token."""
+def encode(claims: Mapping[str, Any], key: ReadyKey, *, type_: str = TYPE) -> str:
+    """Return a signed token, or a statement of another type that is no token."""
     return jws.sign(
         orjson.dumps(claims),
         key.signer,
-        headers={"typ": TYPE, "kid": key.kid},
+        headers={"typ": type_, "kid": key.kid},
         algorithm=key.algorithm,
     )
 
 
-def decode(token: str) -> Opened:
+def decode(token: str, *, type_: str = TYPE) -> Opened:
     """Take a token apart; raises NotAuthenticated unless it is written as we write them."""
     if len(token) > MAX_CHARACTERS:
         raise refusals.unproved("too long")
@@ -118,7 +118,7 @@ def decode(token: str) -> Opened:
         raise refusals.unproved("segments")
     header, payload, _ = [_decode_segment(segment) for segment in segments]
     members = _object(header)
-    if members.keys() != _HEADER or members["typ"] != TYPE:
+    if members.keys() != _HEADER or members["typ"] != type_:
         raise refusals.unproved("header")
     algorithm, kid = members["alg"], members["kid"]
     if type(algorithm) is not str or type(kid) is not str:

@@ -128,7 +128,7 @@ class KeyRing:
             for record in await self._access.signing_keys(environment):
                 if record.kid == kid:
                     with suppress(Exception):  # one that cannot be read verifies nothing
-                        return await asyncio.to_thread(_ready, record)
+                        return await asyncio.to_thread(make_ready, record)
         return None
 
     def cached_key(self, kid: str) -> ReadyKey | None:
@@ -182,7 +182,7 @@ class KeyRing:
                 ready[record.kid] = before
             elif self._verifies(record):
                 try:
-                    ready[record.kid] = await asyncio.to_thread(_ready, record)
+                    ready[record.kid] = await asyncio.to_thread(make_ready, record)
                 except Exception as problem:  # noqa: BLE001 - the other keys are good all the same
                     self._log_damage(record.kid, problem)
         self._keys = ready
@@ -238,7 +238,8 @@ def _create_key(config: AuthConfig, now: int) -> SigningKey:
     )
 
 
-def _ready(record: SigningKey) -> ReadyKey:
+def make_ready(record: SigningKey) -> ReadyKey:
+    """Return a key ready to use, whether it is retired or not."""
     signer = jwk.construct(record.private_pem, record.algorithm)
     members = _public_members(signer)
     return ReadyKey(

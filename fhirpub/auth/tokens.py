@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +47,8 @@ class Grant:
     access_token: str = field(repr=False)
     expires_in: int
     scope: str | None
+    client: str
+    tenant: str
 
 
 class Tokens:
@@ -117,6 +119,7 @@ class Tokens:
         credentials (``invalid_client``), another audience or none of the wanted scopes
         (``insufficient_scope``). Raises TokenRefused, Throttled, TooLarge, StoreUnavailable.
         """
+        request = None
         try:
             request = token_request.read(
                 content_type=content_type, body=body, authorization=authorization, query=query
@@ -125,6 +128,7 @@ class Tokens:
             scopes = self._scopes(client, request)
         except TokenRefused as refusal:
             _log.info("token refused", error=refusal.error, reason=str(refusal), address=address)
+            refusal.client = request.client_id if request else ""
             raise
         return await self._issue(client, scopes)
 
@@ -153,6 +157,10 @@ class Tokens:
         if known.since <= now < known.until:
             return known.caller
         return await self._look_again(token, known)
+
+    async def sign(self, claims: Mapping[str, Any], *, type_: str) -> str:
+        """Return a signed statement of the service, which is no token. Raises StoreUnavailable."""
+        return jwt.encode(claims, await self._ring.signer(), type_=type_)
 
     def jwks(self) -> dict[str, Any]:
         """Return the public keys that verify our tokens (RFC 7517)."""
@@ -215,7 +223,7 @@ class Tokens:
         end = ends_soon(client, issued * 1000)
         if end is not None:
             _log.warning("secret ends soon", client=client.id, ends=instant(end))
-        return Grant(jwt.encode(claims, key), lifetime, scope)
+        return Grant(jwt.encode(claims, key), lifetime, scope, client.id, client.tenant)
 
     async def _verify(self, token: str) -> Caller:
         opened = jwt.decode(token)

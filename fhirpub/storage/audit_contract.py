@@ -188,6 +188,13 @@ class AuditStore(ABC):
         """Return those keys, of pairs of id and version, whose record is not sealed yet."""
 
     @abstractmethod
+    async def audit_end(self, tenant: str) -> tuple[int, bytes]:
+        """Return the number of the last block of a chain and the hash at its end, never stale.
+
+        0 and nothing if the tenant has no chain.
+        """
+
+    @abstractmethod
     async def audit_chain(
         self, tenant: str, *, after: int = 0, limit: int = 100
     ) -> Sequence[AuditBlock]:
@@ -214,6 +221,8 @@ class AuditStore(ABC):
     @abstractmethod
     async def delete_audit_blocks(self, tenant: str, blocks: Sequence[SealedBlock]) -> None:
         """Delete the first blocks of a chain, whose retention has ended.
+
+        The last block of a chain must stay: the next one continues from it.
 
         Args:
             tenant: The tenant of the blocks.

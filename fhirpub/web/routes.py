@@ -176,7 +176,7 @@ def webhook_routes() -> list[Route]:
         Route("POST", all_, webhooks.AddEndpointHandler),
         Route("GET", one, webhooks.EndpointHandler),
         Route("PATCH", one, webhooks.ChangeEndpointHandler),
-        Route("DELETE", one, webhooks.EndpointHandler),
+        Route("DELETE", one, webhooks.DeleteEndpointHandler),
         Route("POST", f"{one}/pause", webhooks.PauseHandler),
         Route("POST", f"{one}/enable", webhooks.EnableHandler),
         Route("POST", f"{one}/verify", webhooks.VerifyHandler),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import Config
 from fhirpub.interactions.context import Context
@@ -69,6 +70,8 @@ class Services:
     """What the service itself publishes, by type and id."""
     processes: ProcessPool | None
     """Where dense and very large bodies are computed; None: in threads of this process."""
+    audit: AuditTrail | None = None
+    """The audit trail; None if there is none."""
     openapi: tuple[str, bytes] = ("", b"")
     """The OpenAPI document with its ETag."""
     ticket_type: type[Ticket] = Ticket

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from fhirpub.storage.sqlite.document_schema import TRIGGERS
-from fhirpub.storage.sqlite.quota_schema import TABLES
 from fhirpub.storage.sqlite.rows import attached_in
+from fhirpub.storage.sqlite.tables.documents import TRIGGERS
+from fhirpub.storage.sqlite.tables.quotas import TABLES
 
 _KILLED_AMID_THE_UPGRADE = """
 import os, signal, sqlite3, sys

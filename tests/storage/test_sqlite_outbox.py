@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite import webhook_schema as sql
 from fhirpub.storage.sqlite.database import transaction
 from fhirpub.storage.sqlite.outbox import MAX_ROWS_PASSED, read_page
 from fhirpub.storage.sqlite.schema import VERSION_COLUMNS, make_tables
 from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.samples import LAB, a_version
 from fhirpub.testing.store_contract import Reopen, reopening

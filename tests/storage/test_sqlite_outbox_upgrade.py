@@ -12,7 +12,7 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.storage.sqlite.webhook_schema import OUTBOX_SINCE_8
+from fhirpub.storage.sqlite.tables.webhooks import OUTBOX_SINCE_8
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, reopening

@@ -17,12 +17,13 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
+from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import AttemptResult, Delivery, OutboxEntry
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.webhooks.dispatch.appender import Appender
-from fhirpub.webhooks.dispatch.leases import EndpointAssignments, Leases
+from fhirpub.webhooks.dispatch.leases import EndpointAssignments
 from fhirpub.webhooks.dispatch.relay import Relay
 from fhirpub.webhooks.management.endpoints import EndpointWithSecrets
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth

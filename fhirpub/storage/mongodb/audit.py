@@ -153,6 +153,10 @@ class MongoAudit(OnDatabase, AuditStore):
         found = await self._list(VERSION, wanted, {"id": 1, "version": 1}, hint=VERSION_KEY)
         return frozenset((document["id"], document["version"]) for document in found)
 
+    async def audit_end(self, tenant: str) -> tuple[int, bytes]:
+        found = await self._last_blocks([tenant])
+        return _end_of(found[0] if found else None)
+
     async def audit_chain(
         self, tenant: str, *, after: int = 0, limit: int = 100
     ) -> Sequence[AuditBlock]:

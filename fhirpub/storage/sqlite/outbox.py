@@ -13,10 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fhirpub.storage.sqlite import webhook_schema as sql
 from fhirpub.storage.sqlite.database import DatabaseMixin, transaction
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.rows import Row
+from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.storage.webhook_contract import DeliveryQueueStore, OutboxEntry
 
 MAX_ROWS_PASSED = 10_000

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 import orjson
 
 from fhirpub.storage.quota_contract import QuotaCount, QuotaOverride, QuotaStore, QuotaUse
-from fhirpub.storage.sqlite import quota_schema as sql
 from fhirpub.storage.sqlite.database import DatabaseMixin
 from fhirpub.storage.sqlite.parameters import json_list
+from fhirpub.storage.sqlite.tables import quotas as sql
 
 
 class SqliteQuotas(DatabaseMixin, QuotaStore):

@@ -10,10 +10,7 @@ from functools import cache
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import SMALL_BYTES
-from fhirpub.storage.sqlite import document_schema as documents
-from fhirpub.storage.sqlite import quota_schema as quotas
-from fhirpub.storage.sqlite import webhook_schema as webhooks
-from fhirpub.storage.sqlite.audit import schema as audit
+from fhirpub.storage.sqlite.tables import audit, documents, quotas, webhooks
 
 SCHEMA_VERSION = 10
 APPLICATION_ID = 0x66687062

@@ -24,7 +24,7 @@ from fhirpub.storage.contract import (
 )
 from fhirpub.storage.id_search import FEW, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
-from fhirpub.storage.sqlite.audit.trail import SqliteAudit
+from fhirpub.storage.sqlite.audit_trail import SqliteAudit
 from fhirpub.storage.sqlite.blobs import (
     ATTACHED,
     BLOBS,

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
-from fhirpub.storage.sqlite import webhook_schema as sql
 from fhirpub.storage.sqlite.outbox import SqliteOutbox
 from fhirpub.storage.sqlite.parameters import json_list, json_pairs
 from fhirpub.storage.sqlite.rows import Row
+from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.storage.sqlite.webhook_rows import (
     attempts_of,
     delivery_of,

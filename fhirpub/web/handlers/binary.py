@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 
+from fhirpub.audit.record import name_of
 from fhirpub.errors import NoSuchResource, NotPermitted, StoreUnavailable, VersionConflict
 from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.versions import document_in, parse_document_id
-from fhirpub.storage.contract import BlobInfo
+from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.message import content_negotiation as media
@@ -42,6 +43,7 @@ class BinaryHandler(BaseHandler):
     requires_token = True
     conditions = frozenset({"If-Match", "If-None-Match"})
     scope = "r"
+    action = "read"
     belongs_to_others = True
 
     def may(self, letter: str) -> bool:
@@ -104,6 +106,11 @@ class BinaryHandler(BaseHandler):
         same = self.request.method == "GET" and meant_for == self.headers["ETag"]
         return headers.get("Range", "") if same else ""
 
+    def note_document(self, document_id: str, version: Version) -> None:
+        """Note the document, and the version that it is in."""
+        self.note_version(version)
+        self.note(name_of("Binary", document_id), *self._what)
+
     async def _find(self, document_id: str) -> _Found:
         if _SHA256.fullmatch(document_id):
             blob = await self._blob(document_id)
@@ -127,6 +134,7 @@ class BinaryHandler(BaseHandler):
             return None
         if not self.may_with("r", (self.type_name, version.type)):
             raise NotPermitted
+        self.note_document(document_id, version)
         work = partial(document_in, type_name=version.type, number=place)
         info = await self.compute_answer(work, [version.body], body=version.body)
         if info is None:

@@ -15,6 +15,7 @@ class HistoryHandler(BaseHandler):
 
     requires_token = True
     scope = "r"
+    action = "history"
 
     async def get(self, resource_id: str) -> None:
         """List versions, newest first."""

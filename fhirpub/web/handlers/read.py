@@ -22,6 +22,7 @@ class ReadHandler(BaseHandler):
     requires_token = True
     conditions = frozenset({"If-Match", "If-None-Match", "If-Modified-Since"})
     scope = "r"
+    action = "read"
 
     async def get(self, resource_id: str) -> None:
         """Read."""
@@ -45,6 +46,7 @@ class ReadHandler(BaseHandler):
 
         What would be refused is refused before: a condition changes no error (RFC 9110, 13.2.1).
         """
+        self.note_version(found)
         summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         check_subset(summary, elements)
         self.request.preconditions().check(found)
@@ -84,6 +86,8 @@ class ReadHandler(BaseHandler):
 class VersionHandler(ReadHandler):
     """Read one version (vread)."""
 
+    action = "vread"
+
     async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
         """Read one version."""
         await self.respond_with_version_of(resource_id, version)
@@ -107,6 +111,8 @@ class PartHandler(ReadHandler):
 
 class PartVersionHandler(PartHandler):
     """Read the version of a part: there is one, which its ``meta`` and its entity tag name."""
+
+    action = "vread"
 
     async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
         """Read the part."""
@@ -134,6 +140,8 @@ class MemberOrPartHandler(PartHandler):
 
 class MemberOrPartVersionHandler(MemberOrPartHandler):
     """Read one version of a member, or the only one of a part."""
+
+    action = "vread"
 
     async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
         """Read one version."""

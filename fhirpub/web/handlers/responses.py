@@ -17,7 +17,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.versions import Listing, documents_of
 from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.web.error_mapping import headers_for, response_for
-from fhirpub.web.handlers.lifecycle import RequestLifecycle
+from fhirpub.web.handlers.audited import AuditedRequest
 from fhirpub.web.handlers.placement import DENSE, LARGE, LARGE_STORED, compute, count_values
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.content_coding import GZIP, encode_gzip
@@ -36,7 +36,7 @@ _DENSE_JSON = 10 * DENSE
 """To write JSON takes a tenth of the time of writing XML."""
 
 
-class ResponseWriter(RequestLifecycle):
+class ResponseWriter(AuditedRequest):
     """Writes resources, Bundles and refusals in the format that the client asks for."""
 
     response_type = media.FHIR_JSON
@@ -100,6 +100,7 @@ class ResponseWriter(RequestLifecycle):
         """Write a Bundle whose links ask for the format that this request asks for."""
         wishes = {item: self.request.parameter(item) for item in ("_format", "_pretty")}
         asked = urlencode({name: value for name, value in wishes.items() if value})
+        self.note_stored(listing.bodies)
         work = partial(serialize_bundle, listing=listing, asked=asked, form=self.format)
         self.respond_serialized(await self.compute_answer(work, listing.bodies))
 

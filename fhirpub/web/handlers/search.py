@@ -48,6 +48,7 @@ class SearchHandler(BaseHandler):
 
     requires_token = True
     scope = "s"
+    action = "search"
 
     async def get(self) -> None:
         """Search."""
@@ -59,6 +60,7 @@ class SearchFormHandler(BodyHandler):
 
     requires_token = True
     scope = "s"
+    action = "search"
 
     def check_format(self) -> None:
         """Wait for the form: its ``_format`` comes before ``Accept``."""

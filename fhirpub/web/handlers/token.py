@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
+from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.token_request import refuse_malformed
+from fhirpub.auth.tokens import Grant
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Headers
@@ -19,6 +22,20 @@ class TokenHandler(BodyHandler):
     """Grant an access token for client credentials."""
 
     requires_token = False
+    action = "token"
+    _grant: Grant | None = None
+    _claimed = ""
+
+    @property
+    def acting(self) -> tuple[str, str] | None:
+        """The tenant and the client that get a token."""
+        return (self._grant.tenant, self._grant.client) if self._grant else None
+
+    def count_refusal(self, audit: AuditTrail) -> None:
+        """Count a refused request for a token."""
+        status = int(self.status)
+        if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            audit.count_refusal("token", status, address=self._address, client=self._claimed)
 
     def default_headers(self) -> Headers:
         """Keep tokens and refusals out of caches (RFC 6749 section 5.1)."""
@@ -48,6 +65,7 @@ class TokenHandler(BodyHandler):
             address=self.request.client_address(trusted),
             query=self.request.query,
         )
+        self._grant = grant
         answer: dict[str, Any] = {
             "access_token": grant.access_token,
             "token_type": "Bearer",
@@ -62,6 +80,7 @@ class TokenHandler(BodyHandler):
         status, error, text = 500, "server_error", "the service could not answer"
         if isinstance(problem, TokenRefused):
             status, error, text = status_of(problem), problem.error, str(problem)
+            self._claimed = problem.client
             if problem.challenge:
                 self.headers["WWW-Authenticate"] = 'Basic realm="fhirpub"'
         elif isinstance(problem, TooLarge):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from fhirpub.errors import Issue, NoneMatches
@@ -28,6 +29,7 @@ class UpdateHandler(BodyHandler):
     requires_token = True
     conditions = frozenset({"If-Match", "If-None-Match"})
     scope = "u"
+    action = "update"
     also_read = tuple(FORMS)
 
     async def patch(self, resource_id: str) -> None:
@@ -55,7 +57,7 @@ class UpdateHandler(BodyHandler):
             made = await self.compute_chunks(work, chunks, stored=latest.body)
             if self.ticket is not None:
                 self.ticket.check_stored(made.size)
-            return made
+            return replace(made, version=self.audited(made.version))
 
         updated = await update(
             newest_of=lambda: read_version_within_budget(self, newest_of),
@@ -65,6 +67,7 @@ class UpdateHandler(BodyHandler):
             context=context,
             prepared=prepared,
         )
+        self.note_commit()
         if self.ticket is not None:
             self.ticket.add_stored(updated.version.size)
         await self.keep_pace()

@@ -17,6 +17,7 @@ class ValidateHandler(BodyHandler):
 
     requires_token = True
     scope = "c"
+    action = "validate"
 
     async def post(self) -> None:
         """Validate."""

@@ -96,6 +96,8 @@ class ListHandler(WebhooksHandler):
 class DeliveriesHandler(ListHandler):
     """GET /endpoints/{id}/deliveries."""
 
+    action = "delivery.read"
+
     known = ("status", "event_type", "since", "until", "limit", "before")
 
     async def get(self, endpoint_id: str) -> None:
@@ -129,6 +131,8 @@ class DeliveriesHandler(ListHandler):
 class DeliveryHandler(WebhooksHandler):
     """GET /endpoints/{id}/deliveries/{event_id}."""
 
+    action = "delivery.read"
+
     async def get(self, endpoint_id: str, event_id: str) -> None:
         """Show all of a delivery: what was sent, and each attempt with how its answer begins."""
         endpoint = await self.endpoint(endpoint_id)
@@ -141,6 +145,8 @@ class DeliveryHandler(WebhooksHandler):
 
 class EventsHandler(ListHandler):
     """GET /endpoints/{id}/events: for reconciliation."""
+
+    action = "delivery.read"
 
     known = ("after_seq", "limit")
 
@@ -172,6 +178,9 @@ class EventsHandler(ListHandler):
 class ReplayHandler(WebhooksBodyHandler):
     """POST /endpoints/{id}/replay."""
 
+    action = "delivery.replay"
+    is_announced = True
+
     async def post(self, endpoint_id: str) -> None:
         """Have a page of deliveries sent again; ``next`` is the body for those behind it."""
         endpoint = await self.endpoint(endpoint_id)
@@ -190,6 +199,8 @@ class ReplayHandler(WebhooksBodyHandler):
 
 class StatsHandler(WebhooksHandler):
     """GET /endpoints/{id}/stats."""
+
+    action = "delivery.read"
 
     async def get(self, endpoint_id: str) -> None:
         """Return how the endpoint does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from fhirpub.audit.record import name_of
 from fhirpub.auth.scopes import WEBHOOKS
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
@@ -76,6 +77,7 @@ class WebhooksHandler(BaseHandler):
 
     def respond_with_secrets(self, disclosed: EndpointWithSecrets, *, status: int = 200) -> None:
         """Write an endpoint with what is shown this once, and nothing of it into caches."""
+        self.note(name_of("Endpoint", disclosed.endpoint.id))
         made = {"signing_secret": disclosed.signing_secret, "bearer_token": disclosed.token}
         record = presenting.endpoint_record(disclosed.endpoint)
         self.headers["ETag"] = _tag(disclosed.endpoint)
@@ -114,6 +116,8 @@ class WebhooksBodyHandler(WebhooksHandler, BodyHandler):
 class EndpointsHandler(WebhooksHandler):
     """GET /endpoints."""
 
+    action = "endpoint.read"
+
     async def get(self) -> None:
         """List the endpoints, oldest first."""
         endpoints = await self.administration.endpoints(self.tenant_id)
@@ -125,6 +129,9 @@ class EndpointsHandler(WebhooksHandler):
 class AddEndpointHandler(WebhooksBodyHandler):
     """POST /endpoints."""
 
+    action = "endpoint.create"
+    is_announced = True
+
     async def post(self) -> None:
         """Add an endpoint; its secret and its token are shown this once."""
         added = await self.administration.add(self.tenant_id, self.fields())
@@ -134,7 +141,9 @@ class AddEndpointHandler(WebhooksBodyHandler):
 
 
 class EndpointHandler(WebhooksHandler):
-    """GET and DELETE /endpoints/{id}."""
+    """GET /endpoints/{id}."""
+
+    action = "endpoint.read"
 
     async def get(self, endpoint_id: str) -> None:
         """Show an endpoint."""
@@ -145,6 +154,13 @@ class EndpointHandler(WebhooksHandler):
             return
         self.respond_with_endpoint(endpoint)
 
+
+class DeleteEndpointHandler(WebhooksHandler):
+    """DELETE /endpoints/{id}."""
+
+    action = "endpoint.delete"
+    is_announced = True
+
     async def delete(self, endpoint_id: str) -> None:
         """Remove an endpoint."""
         await self.administration.delete(self.tenant_id, endpoint_id, check=self.if_match)
@@ -153,6 +169,9 @@ class EndpointHandler(WebhooksHandler):
 
 class ChangeEndpointHandler(WebhooksBodyHandler):
     """PATCH /endpoints/{id}."""
+
+    action = "endpoint.update"
+    is_announced = True
 
     async def patch(self, endpoint_id: str) -> None:
         """Change some fields of an endpoint."""
@@ -165,6 +184,9 @@ class ChangeEndpointHandler(WebhooksBodyHandler):
 class PauseHandler(WebhooksHandler):
     """POST /endpoints/{id}/pause."""
 
+    action = "endpoint.pause"
+    is_announced = True
+
     async def post(self, endpoint_id: str) -> None:
         """Hold what is to be delivered."""
         self.respond_with_endpoint(await self.administration.pause(self.tenant_id, endpoint_id))
@@ -173,6 +195,9 @@ class PauseHandler(WebhooksHandler):
 class EnableHandler(WebhooksHandler):
     """POST /endpoints/{id}/enable."""
 
+    action = "endpoint.enable"
+    is_announced = True
+
     async def post(self, endpoint_id: str) -> None:
         """Go on."""
         self.respond_with_endpoint(await self.administration.enable(self.tenant_id, endpoint_id))
@@ -180,6 +205,9 @@ class EnableHandler(WebhooksHandler):
 
 class VerifyHandler(WebhooksHandler):
     """POST /endpoints/{id}/verify."""
+
+    action = "endpoint.verify"
+    is_announced = True
 
     async def post(self, endpoint_id: str) -> None:
         """Send a challenge and return the result."""
@@ -190,6 +218,9 @@ class VerifyHandler(WebhooksHandler):
 class TestHandler(WebhooksHandler):
     """POST /endpoints/{id}/test."""
 
+    action = "endpoint.test"
+    is_announced = True
+
     async def post(self, endpoint_id: str) -> None:
         """Send a test event and return the result."""
         trial = await self.administration.test(self.tenant_id, endpoint_id)
@@ -198,6 +229,9 @@ class TestHandler(WebhooksHandler):
 
 class RotateSecretHandler(WebhooksBodyHandler):
     """POST /endpoints/{id}/secret:rotate."""
+
+    action = "endpoint.secret.rotate"
+    is_announced = True
 
     async def post(self, endpoint_id: str) -> None:
         """Let a new secret sign, with the others for a while."""
@@ -209,6 +243,9 @@ class RotateSecretHandler(WebhooksBodyHandler):
 
 class RotateTokenHandler(WebhooksBodyHandler):
     """POST /endpoints/{id}/token:rotate."""
+
+    action = "endpoint.token.rotate"
+    is_announced = True
 
     async def post(self, endpoint_id: str) -> None:
         """Send another token from now on."""

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -86,14 +86,21 @@ class Request:
     def client_address(self, trusted: Sequence[str]) -> str:
         """Return the client's address: X-Forwarded-For counts only from trusted proxies."""
         peer: str = self.connection.context.remote_ip
-        networks = [ipaddress.ip_network(name, strict=False) for name in trusted]
-        if not networks or not _within(peer, networks):
+        if not trusted:
+            return peer
+        networks = _networks(tuple(trusted))
+        if not _within(peer, networks):
             return peer
         addresses = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
         for name in reversed([one.strip() for one in addresses if one.strip()]):
             if not _within(name, networks):
                 return name if _is_address(name) else peer
         return peer
+
+
+@cache
+def _networks(names: tuple[str, ...]) -> list[Any]:
+    return [ipaddress.ip_network(name, strict=False) for name in names]
 
 
 def parameters_of(query: str) -> list[tuple[str, str]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from http import HTTPStatus
 from random import Random
 
+from fhirpub.audit.record import Access, Agent, encode, name_of
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.metrics import Metrics
@@ -52,6 +54,17 @@ class Rules:
     timeout_seconds: float
     schedule: Schedule
     patience: FailurePolicy
+    environment: str
+    is_audited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """The outcome of an attempt to store, with its audit record."""
+
+    result: AttemptResult
+    tenant: str
+    record: bytes
 
 
 class Attempts:
@@ -76,8 +89,8 @@ class Attempts:
         self._metrics = metrics
         self._clock = clock
         self._random = Random()  # noqa: S311 - spreads attempts, keeps no secret
-        self._finishing: GroupCommit[AttemptResult, bool] = GroupCommit(
-            store.finish, deadline_seconds=_DEADLINE_SECONDS
+        self._finishing: GroupCommit[_Finished, bool] = GroupCommit(
+            self._finish, deadline_seconds=_DEADLINE_SECONDS
         )
         self.enqueue: Callable[[Sequence[Delivery]], None] = lambda _made: None
         """Is handed the deliveries that this makes: the service's own events."""
@@ -114,7 +127,8 @@ class Attempts:
         state, due = _STATES[then.state], then.due or ended
         attempt = _completed(delivery.attempts[-1], shown, ended)
         result = AttemptResult(key=delivery.key, attempt=attempt, state=state, due=due)
-        if not await retry_until_stored("finish", lambda: self._finishing.add(result)):
+        finished = _Finished(result, delivery.tenant, self._record_of(delivery, outcome, ended))
+        if not await retry_until_stored("finish", lambda: self._finishing.add(finished)):
             # It outlasted its lease; another process may be sending it now.
             line.requeue_and_reload(delivery, self._clock())
         elif state == "retrying":
@@ -122,6 +136,24 @@ class Attempts:
         else:
             line.queue.remove(delivery.event_id)
             self._count_ended(delivery, outcome, now)
+
+    def _record_of(self, delivery: Delivery, outcome: Outcome, ended: int) -> bytes:
+        """Return the audit record of an attempt; empty if there is no audit trail."""
+        if not self._rules.is_audited:
+            return b""
+        what = tuple(filter(None, (delivery.resource, name_of("Endpoint", delivery.endpoint))))
+        status = outcome.status or HTTPStatus.GATEWAY_TIMEOUT
+        access = Access(action="event.deliver", status=int(status), what=what)
+        return encode(access, Agent(environment=self._rules.environment), at=ended)
+
+    async def _finish(self, batch: Sequence[_Finished]) -> Sequence[bool]:
+        """Store outcomes, each after its audit record: what is sent has one, or is sent again."""
+        records: dict[str, bytes] = {}
+        for each in batch:
+            if each.record:
+                records[each.tenant] = records.get(each.tenant, b"") + each.record + b"\n"
+        await self._store.add_audit_records(records)
+        return await self._store.finish([each.result for each in batch])
 
     async def _send_in_slot(
         self, line: EndpointWorker, delivery: Delivery

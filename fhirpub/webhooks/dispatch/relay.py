@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from fhirpub.runtime.logging import logger, where
+from fhirpub.storage.leases import Leases
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQueueStore, Endpoint, OutboxEntry
 from fhirpub.webhooks.dispatch.appender import Appender
-from fhirpub.webhooks.dispatch.leases import Leases
 from fhirpub.webhooks.dispatch.periodic import gather_all
 from fhirpub.webhooks.management.event_types import matches
 from fhirpub.webhooks.transport.envelope import WebhookEvent, events_of

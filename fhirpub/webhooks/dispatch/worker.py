@@ -10,17 +10,17 @@ from functools import partial
 from random import Random
 
 from fhirpub.config.settings import Config
-from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.runtime.metrics import Metrics
+from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.attempts import Attempts, Rules
 from fhirpub.webhooks.dispatch.dispatcher import Dispatcher
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
-from fhirpub.webhooks.dispatch.leases import EndpointAssignments, Leases
+from fhirpub.webhooks.dispatch.leases import EndpointAssignments
 from fhirpub.webhooks.dispatch.periodic import PeriodicTask
 from fhirpub.webhooks.dispatch.relay import BATCH_SIZE, BATCH_SIZE_WITHOUT_ENDPOINTS, Relay
 from fhirpub.webhooks.management.operational_events import ServiceEvents
@@ -62,7 +62,7 @@ class WebhookWorker:
             store, owner=secrets.token_hex(8), seconds=settings.lease_seconds, clock=clock
         )
         appender = Appender(store, clock=clock)
-        rules = _rules(settings)
+        rules = _rules(config)
         attempts = Attempts(
             store,
             sender,
@@ -191,7 +191,8 @@ class WebhookWorker:
         return _SWEEP_SECONDS
 
 
-def _rules(settings: WebhooksConfig) -> Rules:
+def _rules(config: Config) -> Rules:
+    settings = config.webhooks
     return Rules(
         timeout_seconds=settings.timeout_seconds,
         schedule=Schedule(waits=settings.retry_seconds, forever=settings.retry_forever),
@@ -204,4 +205,6 @@ def _rules(settings: WebhooksConfig) -> Rules:
             given_up_hours=settings.give_up_hours,
             given_up_failures=settings.give_up_failures,
         ),
+        environment=config.auth.environment,
+        is_audited=config.audit.enabled,
     )

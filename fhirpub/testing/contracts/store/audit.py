@@ -290,6 +290,16 @@ class AuditContract:
         assert [*first, *rest] == [a_block(tenant, number).block for number in range(1, 6)]
         assert await reader.audit_chain(tenant, after=5) == []
 
+    async def test_the_end_of_a_chain_is_that_of_its_last_block(
+        self, store: Store, reader: Store
+    ) -> None:
+        tenant = new_id()
+        assert await reader.audit_end(tenant) == (0, b"")
+        for number in range(1, 12):
+            await store.put_audit_block(a_block(tenant, number))
+
+        assert await reader.audit_end(tenant) == (11, (11).to_bytes(HASH_BYTES, "big"))
+
     async def test_a_chain_belongs_to_its_tenant(self, store: Store) -> None:
         tenant, other = new_id(), new_id()
         await store.put_audit_block(a_block(tenant, keys=[7]))

@@ -23,6 +23,8 @@ class BatchHandler(BodyHandler):
     """Answer each entry of a Bundle as the request that it stands for."""
 
     requires_token = True
+    action = "batch"
+    audits_refusals_only = True
     find_handler: FindHandler
     """Set by the router: it returns the handler of a request."""
 

@@ -40,6 +40,8 @@ class PatientHandler(ReadHandler):
 class PatientVersionHandler(PatientHandler):
     """Read one statement about a patient."""
 
+    action = "vread"
+
     async def get(self, resource_id: str, version: str) -> None:  # type: ignore[override]
         """Read one statement."""
         tenant, context = self.caller.tenant, self.services.context
@@ -54,6 +56,7 @@ class PatientHistoryHandler(BaseHandler):
 
     requires_token = True
     scope = "r"
+    action = "history"
     belongs_to_others = True
 
     async def get(self, resource_id: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import (
+    Candidate,
     Prepared,
     Received,
     Registration,
@@ -37,6 +39,7 @@ class RegisterHandler(BodyHandler):
 
     requires_token = True
     scope = "c"
+    action = "register"
     read_body: ReadBody = staticmethod(from_parameters)
 
     async def post(self) -> None:
@@ -45,7 +48,10 @@ class RegisterHandler(BodyHandler):
         if not registration.created:  # else requests committed together continue together
             await yield_to_loop()
         if registration.created:
+            self.note_commit()
             await self.keep_pace()
+        else:
+            self.note_version(registration.first)
         if registration.repeated is not None:
             await report_other_content(self, registration.first, registration.repeated)
         self.services.metrics.count_registration(self.type_name, created=registration.created)
@@ -59,8 +65,13 @@ class RegisterHandler(BodyHandler):
         prepared = await self._prepare()
         if isinstance(prepared, Registration):
             return prepared
+        candidate, first = prepared
+        if isinstance(candidate, Candidate):
+            version = self.audited(candidate.version, status=201)
+            candidate = replace(candidate, version=version)
         return await register(
-            *prepared,
+            candidate,
+            first,
             tenant=self.caller.tenant,
             context=self.services.context,
             reserve=self.ticket.reserve_registration if self.ticket else reserve_nothing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 
@@ -24,6 +25,7 @@ class ReviseHandler(BodyHandler):
     requires_token = True
     conditions = frozenset({"If-Match", "If-None-Match"})
     scope = "u"
+    action = "revise"
 
     async def post(self, resource_id: str) -> None:
         """Revise."""
@@ -67,10 +69,15 @@ class ReviseHandler(BodyHandler):
             *(member.body for member in (*candidate.members, *stored.members.values())),
         ]
         work = partial(_compare, candidate=candidate, stored=stored)
-        return await compute_with(self.services, self.owner, work, bodies)
+        revision = await compute_with(self.services, self.owner, work, bodies)
+        if revision.version is None:
+            return revision
+        return replace(revision, version=self.audited(revision.version))
 
     async def _respond(self, revised: Revised) -> None:
+        self.note_version(revised.version)
         if revised.created:
+            self.note_commit()
             if self.ticket is not None:
                 self.ticket.add_stored(revised.version.size)
             await self.keep_pace()

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.leases import Leases
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.samples import LAB, OTHER, a_version
 from fhirpub.testing.webhook_contract import an_endpoint, events_added, pending_keys
 from fhirpub.webhooks.dispatch.appender import Appender
-from fhirpub.webhooks.dispatch.leases import Leases
 from fhirpub.webhooks.dispatch.relay import Relay
 
 CREATED = b'[{"id":"%s.1.1","type":"diagnosticreport.created","data":{}}]'

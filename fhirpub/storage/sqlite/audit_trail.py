@@ -19,10 +19,10 @@ from fhirpub.storage.audit_contract import (
     UnsealedEntry,
 )
 from fhirpub.storage.contract import MAX_PAGE_BYTES
-from fhirpub.storage.sqlite.audit import schema as sql
 from fhirpub.storage.sqlite.database import DatabaseMixin, transaction
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.rows import Row
+from fhirpub.storage.sqlite.tables import audit as sql
 
 _MAX_ROWS_PASSED = 10_000
 """The maximum number of versions without a record that one read passes over."""
@@ -82,6 +82,9 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         self, keys: Collection[tuple[str, int]]
     ) -> frozenset[tuple[str, int]]:
         return frozenset(await self._fetch_in_thread(sql.UNSEALED_OF, (json_pairs(keys),)))
+
+    async def audit_end(self, tenant: str) -> tuple[int, bytes]:
+        return await self._open.read(partial(_end_of, tenant=tenant))
 
     async def audit_chain(
         self, tenant: str, *, after: int = 0, limit: int = 100

@@ -1,1 +1,0 @@
-"""The audit trail in a SQLite file: its tables, and the part of the store that keeps it."""

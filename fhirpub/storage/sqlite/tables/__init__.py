@@ -1,0 +1,1 @@
+"""The tables of a SQLite store by subject, and the statements on them."""

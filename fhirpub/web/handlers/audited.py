@@ -1,0 +1,167 @@
+"""Records each response in the audit trail before it is sent, or within a second (ADR 33)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from functools import cached_property, partial
+from http import HTTPStatus
+from typing import ClassVar
+
+from fhirpub.audit.record import BEGUN, Access, Agent, encode, name_of, patients_in
+from fhirpub.audit.trail import AuditTrail
+from fhirpub.auth.caller import Caller
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import Version
+from fhirpub.web.handlers.lifecycle import RequestLifecycle
+from fhirpub.web.message.response_body import ResponseBody
+
+_ID = re.compile(r"[A-Za-z0-9.:-]{1,64}")
+_LISTED = re.compile(rb'\{"resourceType":"(\w+)","id":"([A-Za-z0-9.-]{1,64})"')
+"""How a stored resource begins."""
+
+
+class AuditedRequest(RequestLifecycle):
+    """Leaves a record of each response of a handler that names an action.
+
+    A handler notes the resources that its response is about (`note_version`, `note_stored`). The
+    record of a write is part of its version (`audited`), and the response leaves no other.
+    """
+
+    action: ClassVar[str] = ""
+    """What the handler does, as records name it; empty: it leaves none."""
+    audits_refusals_only: ClassVar[bool] = False
+    """Whether only a refusal is recorded: the parts of the request leave records of their own."""
+    is_announced: ClassVar[bool] = False
+    """Whether a durable record comes before the change too, which is not part of a commit."""
+    _what: tuple[str, ...] = ()
+    _patients: tuple[str, ...] = ()
+    _is_recorded = False
+
+    def note(self, *names: str) -> None:
+        """Note what the response is about, by name."""
+        self._what = names
+
+    def note_version(self, version: Version) -> None:
+        """Note a version that the response is about."""
+        self._what = (name_of(version.type, version.id, version.version),)
+        self._patients = patients_in([version.body])
+        if version.type == "Patient":
+            self._patients = (name_of("Patient", version.id), *self._patients)
+
+    def note_stored(self, bodies: Iterable[bytes]) -> None:
+        """Note stored resources that the response lists."""
+        bodies = list(bodies)
+        begun = filter(None, map(_LISTED.match, bodies))
+        self._what = tuple(f"{match[1].decode()}/{match[2].decode()}" for match in begun)
+        patients = [name for name in self._what if name.startswith("Patient/")]
+        self._patients = tuple(dict.fromkeys([*patients, *patients_in(bodies)]))
+
+    def audited(self, version: Version, *, status: int = 200) -> Version:
+        """Return a version that is to be stored with the record of its write."""
+        if self.services.audit is None:
+            return replace(version, audit=b"") if version.audit else version
+        access = Access(action=self.action, status=status, patients=patients_in([version.body]))
+        return replace(version, audit=encode(access, self._agent, at=0))
+
+    def note_commit(self) -> None:
+        """Note that the write is committed: its record is in the version."""
+        self._is_recorded = True
+
+    def dispatch(self) -> Awaitable[None] | None:
+        """Call the method that the request names, once a change is announced."""
+        if self.services.audit is None or not self.is_announced:
+            return super().dispatch()
+        return self._announce(self.services.audit)
+
+    async def _announce(self, audit: AuditTrail) -> None:
+        access = Access(action=self.action, status=BEGUN, what=self._named_in_path())
+        await audit.write(self.caller.tenant.id, access, self._agent)
+        changing = super().dispatch()
+        if changing is not None:
+            await changing
+
+    @property
+    def acting(self) -> tuple[str, str] | None:
+        """The tenant and the client that act, if they are known."""
+        caller: Caller | None = getattr(self, "caller", None)
+        return (caller.tenant.id, caller.client_id) if caller is not None else None
+
+    def finish(self, body: bytes = b"") -> None:
+        """Send the answer once it is recorded."""
+        self._record_then(partial(super().finish, body))
+
+    def finish_with(self, body: ResponseBody) -> None:
+        """Send an answer of any size once it is recorded."""
+        self._record_then(partial(super().finish_with, body))
+
+    def _record_then(self, send: Callable[[], None]) -> None:
+        audit = self.services.audit
+        if self._is_recorded or audit is None or not self.action:
+            send()
+            return
+        self._is_recorded = True  # also if that fails: the refusal that follows is sent at once
+        if self.acting is None:
+            self.count_refusal(audit)
+            send()
+        elif not self._is_to_record(audit):
+            send()
+        elif audit.waits:
+            work = self._write_then(audit, send)
+            self._recording = asyncio.create_task(self._await_or_fail(work, self.fail))
+        else:
+            try:
+                audit.note(self.acting[0], self._access(), self._agent)
+            except StoreUnavailable as problem:
+                self.fail(problem)
+                return
+            send()
+
+    async def _write_then(self, audit: AuditTrail, send: Callable[[], None]) -> None:
+        if self.acting is not None:
+            await audit.write(self.acting[0], self._access(), self._agent)
+        send()
+
+    def _is_to_record(self, audit: AuditTrail) -> bool:
+        if self.audits_refusals_only and self.status < HTTPStatus.BAD_REQUEST:
+            return False
+        return audit.records_reads or self.is_announced
+
+    def count_refusal(self, audit: AuditTrail) -> None:
+        """Count a request without a valid token; others without a caller are not accesses."""
+        if self.status == HTTPStatus.UNAUTHORIZED:
+            audit.count_refusal("unauthenticated", self.status, address=self._address)
+
+    def _access(self) -> Access:
+        return Access(
+            action=self.action,
+            status=int(self.status),
+            what=self._what or self._named_in_path(),
+            patients=self._patients,
+            query=self.request.query,
+        )
+
+    def _named_in_path(self) -> tuple[str, ...]:
+        """Return what the path names, if it may be an id."""
+        blanks = self._path_parameters
+        if not blanks or not _ID.fullmatch(blanks[0]):
+            return ()
+        return (name_of(self.type_name or self.audited_type, blanks[0]),)
+
+    audited_type: ClassVar[str] = "Endpoint"
+    """What the path of a handler without a FHIR type names."""
+
+    @cached_property
+    def _agent(self) -> Agent:
+        return Agent(
+            client=self.acting[1] if self.acting else "",
+            environment=self.services.config.auth.environment,
+            address=self._address,
+            request=self.request_id,
+        )
+
+    @property
+    def _address(self) -> str:
+        return self.request.client_address(self.services.config.server.trusted_proxies)
