@@ -83,7 +83,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         body="changedEndpoint",
         parameters=("If-Match",),
     ),
-    (webhooks.EndpointHandler, "DELETE"): Operation(
+    (webhooks.DeleteEndpointHandler, "DELETE"): Operation(
         name="removeEndpoint",
         summary="Remove an endpoint",
         successes={204: Success(text="It is gone.", form="empty")},
