@@ -79,13 +79,12 @@ class _Entry:
 
 
 def _block(tenant: str, entries: list[_Entry], number: int, previous: bytes) -> SealedBlock:
-    records = [record for entry in entries for record in entry.records]
-    times = [*map(time_of, records)]
+    records = sorted((record for entry in entries for record in entry.records), key=time_of)
     block = AuditBlock(
         tenant=tenant,
         number=number,
-        first=min(times),
-        last=max(times),
+        first=time_of(records[0]),
+        last=time_of(records[-1]),
         records=b"".join(record + b"\n" for record in records),
         hashes=b"".join(hashes_after(previous, records)),
     )

@@ -34,6 +34,7 @@ class Recorder:
         self._waiting: dict[int, dict[str, list[bytes]]] = {}
         self._counts: Counter[str] = Counter()
         self._full = asyncio.Event()
+        self._flushing = asyncio.Lock()
         self._is_failing = False
         self._written: GroupCommit[_Line, None] = GroupCommit(
             self._commit, deadline_seconds=deadline_seconds
@@ -70,18 +71,24 @@ class Recorder:
 
     async def flush(self) -> None:
         """Store what waits; it goes on waiting if the store cannot be written."""
-        while self._waiting:
-            span, records = next(iter(self._waiting.items()))
-            taken = {tenant: len(lines) for tenant, lines in records.items()}
-            try:
-                await self._store.add_audit_records(_joined(records))
-            except StoreUnavailable as problem:
-                if not self._is_failing:
-                    _log.warning("audit records wait for the store", reason=problem.reason)
-                self._is_failing = True
-                return
-            self._is_failing = False
-            self._forget(span, taken)
+        async with self._flushing:  # else two would store the same
+            while self._waiting and await self._flush_span():
+                pass
+
+    async def _flush_span(self) -> bool:
+        """Store the records of one span of time; return whether they are stored."""
+        span, records = next(iter(self._waiting.items()))
+        taken = {tenant: len(lines) for tenant, lines in records.items()}
+        try:
+            await self._store.add_audit_records(_joined(records))
+        except StoreUnavailable as problem:
+            if not self._is_failing:
+                _log.warning("audit records wait for the store", reason=problem.reason)
+            self._is_failing = True
+            return False
+        self._is_failing = False
+        self._forget(span, taken)
+        return True
 
     def _forget(self, span: int, taken: Mapping[str, int]) -> None:
         """Forget what is stored; others may have been added to it since."""

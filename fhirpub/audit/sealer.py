@@ -50,6 +50,7 @@ class Sealer:
         """The ends of the chains that have grown since their last checkpoint."""
         self._checkpoint_due = 0
         self._was_leading = False
+        self._sealing = asyncio.Lock()
 
     async def run(self) -> None:
         """Seal about once a second, for ever."""
@@ -74,8 +75,10 @@ class Sealer:
 
         Returns whether nothing is left to do now. Raises StoreUnavailable.
         """
-        if not await self._leads():
-            return True
+        async with self._sealing:
+            return await self._seal_some() if await self._leads() else True
+
+    async def _seal_some(self) -> bool:
         unsealed = await self._store.unsealed_audit(limit=_BATCH_SIZE)
         blocks = await _compute(next_blocks, unsealed)
         if not await self._store.seal_audit(blocks, unsealed):

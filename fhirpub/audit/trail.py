@@ -86,6 +86,16 @@ class AuditTrail:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._finish()
 
+    async def settle(self) -> None:
+        """Store what was noted, and seal what is stored if it is this process's turn.
+
+        Raises StoreUnavailable.
+        """
+        await self.note_refusals()
+        await self._recorder.flush()
+        while not await self._sealer.seal():
+            pass
+
     async def _finish(self) -> None:
         try:
             await self.note_refusals()
