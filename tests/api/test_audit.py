@@ -12,6 +12,7 @@ import pytest
 
 from fhirpub.audit.chain import records_of
 from fhirpub.config.settings import Config
+from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
 
@@ -28,7 +29,13 @@ def service(
     tmp_path_factory: pytest.TempPathFactory, store_url: Callable[[str], str]
 ) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("audit")
-    with RunningService(folder, config=Config(), store_url=store_url("audit")) as running:
+    keys = folder / "keys"
+    keys.write_text("A" * 43 + "=\n")
+    webhooks = WebhooksConfig(
+        allow_networks=["127.0.0.1/32"], dispatch_in_server=False, keys_file=str(keys)
+    )
+    config = Config(webhooks=webhooks)
+    with RunningService(folder, config=config, store_url=store_url("audit")) as running:
         yield running
 
 
@@ -235,7 +242,7 @@ def test_a_validation_leaves_a_record(lab: Integrator) -> None:
 
 
 def test_a_change_of_an_endpoint_is_recorded_before_and_after(lab: Integrator) -> None:
-    fields = {"url": "https://receiver.example/hook", "events": ["diagnosticreport.*"]}
+    fields = {"url": "http://127.0.0.1:9/hook"}
     added = lab.request("POST", "/webhooks/v1/endpoints", fields)
     name = f"Endpoint/{added.json['id']}"
     lab.request("DELETE", f"/webhooks/v1/endpoints/{added.json['id']}")
