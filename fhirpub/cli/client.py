@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 import click
 
+from fhirpub.app.changes import recorded, tenant_of_client
 from fhirpub.app.stores import open_store
 from fhirpub.auth import clients
 from fhirpub.auth.scopes import gives_something
@@ -19,6 +21,7 @@ from fhirpub.config.settings import Config
 from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.contract import Client
+from fhirpub.storage.store import Store
 
 _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
 
@@ -167,8 +170,13 @@ def disable(client_id: str, config: Config, *, as_json: bool) -> None:
 
 
 async def _add(config: Config, new: clients.NewClient) -> tuple[Client, str]:
-    async with open_store(config) as store:
-        return await clients.add_client(store, new, clock=now_ms)
+    async with (
+        open_store(config) as store,
+        recorded(config, store, "client.add", tenant=new.tenant) as doing,
+    ):
+        added, secret = await clients.add_client(store, new, clock=now_ms)
+        doing.name("Client", added.id)
+        return added, secret
 
 
 async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
@@ -181,20 +189,29 @@ async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
 async def _rotate(
     config: Config, client_id: str, grace_seconds: int, valid_days: int
 ) -> tuple[Client, str]:
-    async with open_store(config) as store:
+    async with _changing(config, "client.rotate", client_id) as store:
         return await clients.rotate_client(
             store, client_id, grace_seconds=grace_seconds, valid_days=valid_days, clock=now_ms
         )
 
 
 async def _set_scopes(config: Config, client_id: str, scopes: list[str]) -> Client:
-    async with open_store(config) as store:
+    async with _changing(config, "client.scopes", client_id) as store:
         return await clients.set_scopes(store, client_id, scopes)
 
 
 async def _disable(config: Config, client_id: str) -> Client:
-    async with open_store(config) as store:
+    async with _changing(config, "client.disable", client_id) as store:
         return await clients.disable_client(store, client_id)
+
+
+@asynccontextmanager
+async def _changing(config: Config, action: str, client_id: str) -> AsyncGenerator[Store]:
+    """Open the store to change a client, which is recorded in its tenant's chain."""
+    async with open_store(config) as store:
+        tenant = await tenant_of_client(store, client_id)
+        async with recorded(config, store, action, ("Client", client_id), tenant=tenant):
+            yield store
 
 
 def _warn_of_empty(scopes: Sequence[str]) -> None:

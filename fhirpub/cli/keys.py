@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from fhirpub.app.changes import recorded
 from fhirpub.app.stores import open_store
 from fhirpub.auth import keys as key_ring
 from fhirpub.cli.options import with_config, with_json
@@ -45,8 +46,10 @@ def rotate(config: Config, *, as_json: bool) -> None:
 
 
 async def _rotate(config: Config) -> SigningKey:
-    async with open_store(config) as store:
-        return await key_ring.rotate(store, config.auth, clock=now_ms)
+    async with open_store(config) as store, recorded(config, store, "key.rotate") as doing:
+        new = await key_ring.rotate(store, config.auth, clock=now_ms)
+        doing.name("Key", new.kid)
+        return new
 
 
 async def _all(config: Config) -> Sequence[SigningKey]:

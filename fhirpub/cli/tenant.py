@@ -9,6 +9,7 @@ from contextlib import suppress
 import click
 
 from fhirpub.app.admin import open_admin
+from fhirpub.app.changes import recorded
 from fhirpub.app.stores import open_store
 from fhirpub.auth import tenants
 from fhirpub.cli.options import with_config, with_json
@@ -69,8 +70,11 @@ def disable(tenant_id: str, config: Config, *, as_json: bool) -> None:
 
 
 async def _add(config: Config, name: str) -> Tenant:
-    async with open_store(config) as store:
-        return await tenants.add_tenant(store, name, clock=now_ms)
+    async with open_store(config) as store, recorded(config, store, "tenant.add") as doing:
+        added = await tenants.add_tenant(store, name, clock=now_ms)
+        doing.tenant = added.id
+        doing.name("Tenant", added.id)
+        return added
 
 
 async def _all(config: Config) -> Sequence[Tenant]:
@@ -79,9 +83,13 @@ async def _all(config: Config) -> Sequence[Tenant]:
 
 
 async def _disable(config: Config, tenant_id: str) -> Tenant:
-    async with open_store(config) as store:
-        disabled = await tenants.disable_tenant(store, tenant_id)
-    async with open_admin(config) as open_:
+    what = ("Tenant", tenant_id)
+    async with (
+        open_admin(config) as open_,
+        recorded(config, open_.store, "tenant.disable", what) as doing,
+    ):
+        disabled = await tenants.disable_tenant(open_.store, tenant_id)
+        doing.tenant = tenant_id
         for endpoint in await open_.endpoints.endpoints(tenant_id):
             with suppress(NoSuchRecord):  # removed in the meantime
                 await open_.endpoints.disable(tenant_id, endpoint.id)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fhirpub.app.changes import recorded
 from fhirpub.app.console import TenantConsole, open_console
 from fhirpub.cli.options import Command, with_config, with_json
 from fhirpub.cli.patient.conflicts import conflicts
@@ -130,7 +131,11 @@ async def _relink(
             return planned
         # Those first that state nothing: if this is interrupted, what they refer to is there.
         for one in sorted(planned, key=lambda one: one.states):
-            await relink(one.id, target, note, tenant=tenant, context=context, store=console.store)
+            what = (one.type, one.id), ("Patient", one.before), ("Patient", one.after)
+            async with recorded(config, console.store, "patient.relink", *what, tenant=tenant.id):
+                await relink(
+                    one.id, target, note, tenant=tenant, context=context, store=console.store
+                )
         async for patient_id, left in left_behind(planned, tenant=tenant, context=context):
             click.echo(
                 f"{', '.join(left)} arrived during the move, and refers to "

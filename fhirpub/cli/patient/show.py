@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fhirpub.app.changes import record_read
 from fhirpub.app.console import TenantConsole, open_console
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.patient.naming import IdentifierType, id_of
@@ -73,6 +74,9 @@ async def _show(
 ) -> tuple[str, list[Stated]]:
     async with open_console(config, tenant_id) as console:
         found = id_of(patient_id or "") or _person(console, identifier)
+        await record_read(
+            config, console.store, "read", ("Patient", found), tenant=console.tenant.id
+        )
         stated: list[Stated] = []
         async for one in statements_about(found, tenant=console.tenant, context=console.context):
             stated.append(one)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import click
 
+from fhirpub.app.changes import recorded
 from fhirpub.app.stores import open_store
 from fhirpub.auth.tenants import require_tenant
 from fhirpub.cli.options import Command, with_config, with_json
@@ -150,7 +151,9 @@ async def _set(
                 raise NoSuchRecord("client", owner)
             tenant_id = client.tenant
         await require_tenant(store, tenant_id)
-        await store.put_quota_overrides(overrides)
+        what = (kind.capitalize(), owner)
+        async with recorded(config, store, "quota.set", what, tenant=tenant_id):
+            await store.put_quota_overrides(overrides)
         states = await states_of_tenant(store, tenant_id, config.quotas, now=now_ms())
         return next(state for state in states if (state.kind, state.id) == (kind, owner))
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from fhirpub.app.admin import AdminContext, open_admin
+from fhirpub.app.changes import record_read, recorded
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_record, print_table
 from fhirpub.cli.time_types import UtcTimeType
@@ -18,7 +19,7 @@ from fhirpub.cli.webhooks.endpoint_lookup import endpoint_of_any, tenants_meant
 from fhirpub.config.settings import Config
 from fhirpub.errors import NoSuchRecord
 from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.webhooks.management import serializers as presenting
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
 
@@ -91,6 +92,10 @@ def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: boo
                 if one is not None:
                     shown = presenting.whole_delivery_record(one, endpoint, now=now_ms())
                     records.append({"endpoint": endpoint.id, **shown, "body": one.body.decode()})
+                    what = ("Endpoint", endpoint.id), *_resource_of(one)
+                    await record_read(
+                        config, open_.store, "delivery.read", *what, tenant=endpoint.tenant
+                    )
             return records
 
     records = asyncio.run(found())
@@ -161,7 +166,9 @@ def replay(  # noqa: PLR0913 - the options of a command
             for id_ in sorted(event_ids):
                 if not [one for one in chosen if await open_.deliveries.one(one, id_)]:
                     raise NoSuchRecord("delivery", id_)
-            return [(item, await _replay(open_, item, wanted)) for item in chosen]
+            named = [("Endpoint", item.id) for item in chosen]
+            async with recorded(config, open_.store, "delivery.replay", *named):
+                return [(item, await _replay(open_, item, wanted)) for item in chosen]
 
     numbers = asyncio.run(replayed())
     held = [item for item, number in numbers if number and item.state != "active"]
@@ -174,6 +181,12 @@ def replay(  # noqa: PLR0913 - the options of a command
             f"Held until the endpoint is active: {item.id}, {item.state}" for item in held
         ),
     )
+
+
+def _resource_of(delivery: Delivery) -> list[tuple[str, str]]:
+    """Return the kind and id of the resource that a delivery is about, if there is one."""
+    kind, _slash, id_ = delivery.resource.partition("/")
+    return [(kind, id_)] if id_ else []
 
 
 async def _replay(open_: AdminContext, endpoint: Endpoint, wanted: Wanted) -> int:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from fhirpub.app.admin import AdminContext, open_admin
+from fhirpub.app.changes import recorded
 from fhirpub.app.stores import key_file
 from fhirpub.auth.tenants import require_enabled_tenant
 from fhirpub.cli.options import with_config, with_json
@@ -100,7 +101,10 @@ def add(
     async def added() -> EndpointWithSecrets:
         async with open_admin(config) as open_:
             await require_enabled_tenant(open_.store, tenant_id)
-            return await open_.endpoints.add(tenant_id, fields, trusted=True)
+            async with recorded(config, open_.store, "endpoint.create", tenant=tenant_id) as doing:
+                disclosed = await open_.endpoints.add(tenant_id, fields, trusted=True)
+                doing.name("Endpoint", disclosed.endpoint.id)
+                return disclosed
 
     key = key_file(config)
     is_new = key is not None and not key.exists()
@@ -166,7 +170,7 @@ def set_(endpoint_id: str, config: Config, *, as_json: bool, **settings: Any) ->
     async def changed(open_: AdminContext, each: Endpoint) -> Endpoint:
         return await open_.endpoints.change(each.tenant, each.id, fields, trusted=True)
 
-    record = record_of(run_on_endpoint(config, endpoint_id, changed))
+    record = record_of(run_on_endpoint(config, endpoint_id, changed, action="endpoint.update"))
     print_record("Endpoint changed.", record, as_json=as_json)
 
 

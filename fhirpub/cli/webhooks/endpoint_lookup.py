@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from fhirpub.app.admin import AdminContext, open_admin
+from fhirpub.app.changes import recorded
 from fhirpub.auth.tenants import require_tenant
 from fhirpub.cli.printing import Record
 from fhirpub.config.loader import variable
@@ -59,12 +60,17 @@ async def tenants_meant(open_: AdminContext, tenant_id: str | None) -> Sequence[
     return [(await require_tenant(open_.store, tenant_id)).id]
 
 
-def run_on_endpoint(config: Config, endpoint_id: str, act: Act[T]) -> T:
-    """Run an action on an endpoint of any tenant."""
+def run_on_endpoint(config: Config, endpoint_id: str, act: Act[T], *, action: str = "") -> T:
+    """Run an action on an endpoint of any tenant; it is recorded under a name if it has one."""
 
     async def running() -> T:
         async with open_admin(config) as open_:
-            return await act(open_, await endpoint_of_any(open_, endpoint_id))
+            endpoint = await endpoint_of_any(open_, endpoint_id)
+            if not action:
+                return await act(open_, endpoint)
+            what = ("Endpoint", endpoint.id)
+            async with recorded(config, open_.store, action, what, tenant=endpoint.tenant):
+                return await act(open_, endpoint)
 
     return asyncio.run(running())
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fhirpub.app.admin import AdminContext, open_admin
+from fhirpub.app.changes import recorded
 from fhirpub.auth.tenants import require_enabled_tenant
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_json, print_record
@@ -44,7 +45,9 @@ def ping(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     async def tried(open_: AdminContext, each: Endpoint) -> TestDelivery:
         return await open_.endpoints.test(each.tenant, each.id, operator=True)
 
-    _print_trial(run_on_endpoint(config, endpoint_id, tried), as_json=as_json)
+    _print_trial(
+        run_on_endpoint(config, endpoint_id, tried, action="endpoint.test"), as_json=as_json
+    )
 
 
 @click.command(name="verify-endpoint")
@@ -57,7 +60,9 @@ def verify_endpoint(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     async def tried(open_: AdminContext, each: Endpoint) -> TestDelivery:
         return await open_.endpoints.verify(each.tenant, each.id, operator=True)
 
-    _print_trial(run_on_endpoint(config, endpoint_id, tried), as_json=as_json)
+    _print_trial(
+        run_on_endpoint(config, endpoint_id, tried, action="endpoint.verify"), as_json=as_json
+    )
 
 
 @click.command(
@@ -92,7 +97,7 @@ def rotate(
     async def rotated(open_: AdminContext, each: Endpoint) -> EndpointWithSecrets:
         return await open_.endpoints.rotate_secret(each.tenant, each.id, fields)
 
-    disclosed = run_on_endpoint(config, endpoint_id, rotated)
+    disclosed = run_on_endpoint(config, endpoint_id, rotated, action="endpoint.secret.rotate")
     end = f"signs for another {grace} seconds" if grace else "no longer signs"
     then = f"The secret is shown only once. The old secret {end}."
     print_record("Secret rotated.", record_with_secrets(disclosed), as_json=as_json, then=then)
@@ -110,7 +115,7 @@ def rotate_token(endpoint_id: str, config: Config, *, import_token: bool, as_jso
     async def rotated(open_: AdminContext, each: Endpoint) -> EndpointWithSecrets:
         return await open_.endpoints.rotate_token(each.tenant, each.id, fields)
 
-    disclosed = run_on_endpoint(config, endpoint_id, rotated)
+    disclosed = run_on_endpoint(config, endpoint_id, rotated, action="endpoint.token.rotate")
     then = "The token is shown only once."
     print_record("Token rotated.", record_with_secrets(disclosed), as_json=as_json, then=then)
 
@@ -129,7 +134,7 @@ def enable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
         await require_enabled_tenant(open_.store, each.tenant)
         return await open_.endpoints.enable(each.tenant, each.id, operator=True)
 
-    record = record_of(run_on_endpoint(config, endpoint_id, enabled))
+    record = record_of(run_on_endpoint(config, endpoint_id, enabled, action="endpoint.enable"))
     is_active = record["state"] == "active"
     heading = "Endpoint enabled." if is_active else "No longer disabled, but not yet verified."
     print_record(heading, record, as_json=as_json)
@@ -147,7 +152,7 @@ def pause(endpoint_id: str, config: Config, *, as_json: bool) -> None:
 
     print_record(
         "Endpoint paused.",
-        record_of(run_on_endpoint(config, endpoint_id, paused)),
+        record_of(run_on_endpoint(config, endpoint_id, paused, action="endpoint.pause")),
         as_json=as_json,
     )
 
@@ -162,7 +167,7 @@ def disable(endpoint_id: str, config: Config, *, as_json: bool) -> None:
     async def disabled(open_: AdminContext, each: Endpoint) -> Endpoint:
         return await open_.endpoints.disable(each.tenant, each.id)
 
-    record = record_of(run_on_endpoint(config, endpoint_id, disabled))
+    record = record_of(run_on_endpoint(config, endpoint_id, disabled, action="endpoint.disable"))
     print_record("Endpoint disabled.", record, as_json=as_json)
 
 
@@ -178,7 +183,9 @@ def rm(endpoint_id: str, config: Config, *, as_json: bool) -> None:
         return {"id": each.id, "url": each.url, "state": "deleted"}
 
     print_record(
-        "Endpoint removed.", run_on_endpoint(config, endpoint_id, removed), as_json=as_json
+        "Endpoint removed.",
+        run_on_endpoint(config, endpoint_id, removed, action="endpoint.delete"),
+        as_json=as_json,
     )
 
 
@@ -208,7 +215,8 @@ def reseal(config: Config, *, as_json: bool) -> None:
     async def resealed() -> int:
         async with open_admin(config) as open_:
             tenants = await open_.store.tenants()
-            return sum([await open_.endpoints.reseal(tenant.id) for tenant in tenants])
+            async with recorded(config, open_.store, "endpoint.reseal"):
+                return sum([await open_.endpoints.reseal(tenant.id) for tenant in tenants])
 
     print_record("Done.", {"resealed": asyncio.run(resealed())}, as_json=as_json)
 
