@@ -1,4 +1,4 @@
-"""Reads statements that the service has signed with a key that it has, or had."""
+"""Statements that the service signs: with the key that it has, verified by any that it had."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from fhirpub.auth import jwt
-from fhirpub.auth.keys import ReadyKey, make_ready
+from fhirpub.auth.keys import KeyRing, ReadyKey, make_ready
 from fhirpub.config.settings import ENVIRONMENTS
 from fhirpub.errors import NotAuthenticated
 from fhirpub.storage.contract import CredentialStore
+
+
+async def sign_statement(ring: KeyRing, claims: Mapping[str, Any], *, type_: str) -> str:
+    """Return a signed statement of the service, which is no token. Raises StoreUnavailable."""
+    return jwt.encode(claims, await ring.signer(), type_=type_)
 
 
 class StatementReader:

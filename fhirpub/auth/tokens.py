@@ -16,6 +16,7 @@ from fhirpub.auth.client_status import ClientStatusCache
 from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticate, ends_soon
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.scopes import intersect, narrow
+from fhirpub.auth.statements import sign_statement
 from fhirpub.auth.throttle import Throttle
 from fhirpub.auth.token_cache import CachedToken, TokenCache
 from fhirpub.auth.token_request import TokenRequest
@@ -160,7 +161,7 @@ class Tokens:
 
     async def sign(self, claims: Mapping[str, Any], *, type_: str) -> str:
         """Return a signed statement of the service, which is no token. Raises StoreUnavailable."""
-        return jwt.encode(claims, await self._ring.signer(), type_=type_)
+        return await sign_statement(self._ring, claims, type_=type_)
 
     def jwks(self) -> dict[str, Any]:
         """Return the public keys that verify our tokens (RFC 7517)."""

@@ -1,0 +1,1 @@
+"""The command ``fhirpub audit``: the audit trail listed, exported and verified."""

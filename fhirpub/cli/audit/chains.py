@@ -1,0 +1,59 @@
+"""Opens the audit trail for a command: all that waits is sealed first."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+from fhirpub.app.stores import open_store
+from fhirpub.audit.checkpoint import TYPE
+from fhirpub.audit.sealer import Sealer
+from fhirpub.audit.trail import SERVICE
+from fhirpub.auth.keys import KeyRing
+from fhirpub.auth.statements import sign_statement
+from fhirpub.auth.tenants import require_tenant
+from fhirpub.config.settings import Config
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.leases import Leases
+from fhirpub.storage.store import Store
+
+_LEASE_SECONDS = 15.0
+SERVICE_NAME = "service"
+"""How commands name the chain of records that belong to no tenant."""
+
+
+@asynccontextmanager
+async def open_trail(config: Config) -> AsyncGenerator[Store]:
+    """Open the store; what waits to be sealed is sealed, unless a running service does it.
+
+    Raises ConfigurationError, StoreUnavailable.
+    """
+    async with open_store(config, create=False) as store:
+        leases = Leases(store, owner=secrets.token_hex(8), seconds=_LEASE_SECONDS, clock=now_ms)
+        sealer = Sealer(
+            store,
+            leases=leases,
+            sign=partial(sign_statement, KeyRing(store, config.auth, clock=now_ms), type_=TYPE),
+            config=config.audit,
+            clock=now_ms,
+        )
+        while not await sealer.seal():
+            pass
+        await sealer.finish()
+        yield store
+
+
+async def chains_meant(store: Store, tenant_id: str | None) -> Sequence[str]:
+    """Return the chain of the named tenant, or all chains. Raises NoSuchRecord."""
+    if tenant_id is None:
+        return await store.audited_tenants()
+    if tenant_id == SERVICE_NAME:
+        return [SERVICE]
+    return [(await require_tenant(store, tenant_id)).id]
+
+
+def chain_name(tenant: str) -> str:
+    """Return how a chain is printed."""
+    return tenant or SERVICE_NAME
