@@ -13,15 +13,17 @@ from pathlib import Path
 
 from fhirpub.audit.chain import next_blocks
 from fhirpub.audit.checkpoint import Checkpoint, Sign
+from fhirpub.audit.retention import delete_expired
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.audit_contract import AuditStore, SealedBlock, UnsealedAudit
 from fhirpub.storage.leases import Leases
 
 LEASE = "audit"
 PAUSE_SECONDS = 1.0
+_RETENTION_SECONDS, _PAUSE_OF_RETENTION = 3_600.0, 0.1
 _BATCH_SIZE = 500
 _FEW_BYTES = 16 * 1024
 """The records of more are sealed in a thread: to hash and index them takes milliseconds."""
@@ -88,6 +90,31 @@ class Sealer:
         if unsealed.is_complete and self._clock() >= self._checkpoint_due:
             await self.sign_checkpoints()
         return unsealed.is_complete
+
+    async def delete_expired_for_ever(self) -> None:
+        """Delete once an hour what is past its retention, a little at a time."""
+        while self._config.keep_days:
+            try:
+                if self._leases.held(LEASE):
+                    await self.delete_expired()
+            except StoreUnavailable as problem:
+                _log.warning("audit records not deleted", reason=problem.reason)
+            await asyncio.sleep(_RETENTION_SECONDS)
+
+    async def delete_expired(self) -> None:
+        """Delete what is past its retention. Raises StoreUnavailable."""
+        now = self._clock()
+        before = now - self._config.keep_days * DAY_MS
+        for tenant in await self._store.audited_tenants():
+            total, deleted = 0, 1
+            while deleted:
+                deleted = await delete_expired(
+                    self._store, tenant, before=before, sign=self._sign, now=now
+                )
+                total += deleted
+                await asyncio.sleep(_PAUSE_OF_RETENTION)
+            if total:
+                _log.info("audit records deleted", blocks=total, tenant=tenant)
 
     async def finish(self) -> None:
         """Seal and sign what is left before a stop. Raises StoreUnavailable."""

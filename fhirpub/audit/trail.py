@@ -76,7 +76,12 @@ class AuditTrail:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Hand records on and seal them until the block ends, then finish what is left."""
-        work = (self._recorder.run(), self._sealer.run(), self._note_refusals_for_ever())
+        work = (
+            self._recorder.run(),
+            self._sealer.run(),
+            self._note_refusals_for_ever(),
+            self._sealer.delete_expired_for_ever(),
+        )
         tasks = [asyncio.create_task(each) for each in work]
         try:
             yield

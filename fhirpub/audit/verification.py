@@ -58,6 +58,12 @@ class _Attested:
         self.wrong = self.wrong or Problem(text=text, block=number)
 
     @property
+    def deleted(self) -> Checkpoint | None:
+        """The last statement that blocks were deleted."""
+        every = (one for some in self.by_block.values() for one in some if one.deleted)
+        return max(every, key=lambda one: one.number, default=None)
+
+    @property
     def last(self) -> int:
         """The last block that one covers; 0 if there is none."""
         return max(self.by_block, default=0)
@@ -159,12 +165,19 @@ class _Walk:
         self._end = beginning(tenant)
         self._covered = 0
         """The last block that a checkpoint has attested."""
+        deleted = attested.deleted
+        if deleted is not None:  # whatever is left of what was deleted, the rest follows it
+            self._number = self._covered = deleted.number
+            self._end = deleted.hash
+        self._deleted = self._number
 
     def check(self, block: AuditBlock) -> Problem | None:
         """Return what is wrong with the next block, None if it follows and is attested."""
-        missing = self._check_number(block)
-        if missing is not None:
-            return missing
+        if block.number <= self._deleted:
+            return None
+        if block.number != self._number + 1:
+            text = f"blocks {self._number + 1} to {block.number - 1} are missing"
+            return Problem(text=text, block=self._number + 1)
         place = first_wrong(block, self._end)
         if place is not None:
             text = "does not follow from the record before: one of them was changed or removed"
@@ -183,19 +196,6 @@ class _Walk:
         if block.number in self._attested.by_block:
             self._covered = block.number
         return None
-
-    def _check_number(self, block: AuditBlock) -> Problem | None:
-        if block.number == self._number + 1:
-            return None
-        before = block.number - 1
-        attested = self._attested.by_block.get(before, ())
-        deleted = [checkpoint for checkpoint in attested if checkpoint.deleted]
-        if self._number == 0 and deleted:  # what its retention has ended, as was signed
-            self._number, self._end = before, deleted[0].hash
-            self._covered = before
-            return None
-        text = f"blocks {self._number + 1} to {before} are missing"
-        return Problem(text=text, block=self._number + 1)
 
     def check_end(self, verdict: Verdict, *, now: int) -> Problem | None:
         """Return what is wrong with the end of the chain."""

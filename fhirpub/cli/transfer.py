@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from fhirpub.app.stores import open_store
+from fhirpub.audit.transfer import transfer_trail
+from fhirpub.cli.audit.chains import seal_trail
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json
@@ -45,11 +47,11 @@ Keep a URL with a password in a file: --to production.toml
 @with_config
 @with_json
 def transfer(target: str, config: Config, *, as_json: bool) -> None:
-    """Copy tenants, clients, signing keys, every version with its documents, and webhooks.
+    """Copy tenants, clients, keys, every version with its documents, webhooks, the audit trail.
 
     It can be interrupted and repeated: data that the target already has is compared, not written
-    again. The source is the store of the configuration; it is only read. `fhirpub migrate` is the
-    older name of this command.
+    again. The source is the store of the configuration; it is only read, except that its waiting
+    audit records are sealed. `fhirpub migrate` is the older name of this command.
     """
     other = _other(config, target)
     line = ProgressLine(at_once=True)
@@ -85,18 +87,22 @@ async def _copy(config: Config, other: Config, line: ProgressLine) -> Progress:
     rate = _Rate()
     async with AsyncExitStack() as stack:
         source = await _open(stack, config, "the store to copy from")
+        await seal_trail(config, source)
         target = await _open(stack, other, "the store to copy to")
         try:
-            return await copying.transfer(
+            progress = await copying.transfer(
                 source,
                 target,
                 on_progress=lambda progress: line.show(lambda: rate.describe(progress)),
             )
+            await transfer_trail(source, target)
         except StoreUnavailable as problem:
             words = explain(problem.reason)
             raise StoreUnavailable(
                 f"{words}; the copied data is safe, repeat the command to continue"
             ) from None
+        else:
+            return progress
         finally:
             line.end()
 

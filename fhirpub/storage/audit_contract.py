@@ -220,9 +220,10 @@ class AuditStore(ABC):
 
     @abstractmethod
     async def delete_audit_blocks(self, tenant: str, blocks: Sequence[SealedBlock]) -> None:
-        """Delete the first blocks of a chain, whose retention has ended.
+        """Delete the first blocks of a chain, and the checkpoints below the last of them.
 
-        The last block of a chain must stay: the next one continues from it.
+        The last block of a chain must stay: the next one continues from it. A call that was
+        interrupted may have deleted some of the blocks.
 
         Args:
             tenant: The tenant of the blocks.
@@ -235,7 +236,8 @@ class AuditStore(ABC):
 
         Args:
             tenant: The tenant of the chain.
-            number: The number of the last block that it covers. One that is stored stays.
+            number: The number of the last block that it covers; one that was stored under it is
+                replaced.
             checkpoint: The statement, as a compact JWS (RFC 7515).
         """
 

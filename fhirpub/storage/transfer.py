@@ -119,7 +119,11 @@ async def _copy_versions(
 async def _copy_version(
     tenant: str, version: Version, source: Store, target: Store, for_large: asyncio.Semaphore
 ) -> bool:
-    """Return whether the version had to be copied."""
+    """Return whether the version had to be copied.
+
+    The record of its write is not copied: it is in the audit trail once it is sealed.
+    """
+    version = replace(version, audit=b"")
     known = await target.version(tenant, version.id, version.version)
     if known is None:
         held = {blob.sha256 for blob in version.attached}
@@ -147,7 +151,9 @@ async def _copy_version(
 
 def _compare(version: Version, known: Version | None) -> None:
     """Raise ConfigurationError unless ``known``, as the target reads it, is the same version."""
-    if known is None or replace(known, search=version.search) != replace(version, members=()):
+    if known is None or replace(known, search=version.search, audit=b"") != replace(
+        version, members=(), audit=b""
+    ):
         raise ConfigurationError(
             f"the target holds another {version.type}/{version.id} version {version.version}: "
             "it is not a copy of this store"

@@ -51,7 +51,10 @@ class Trail:
     async def replace_chain(self, tenant: str, blocks: Sequence[AuditBlock]) -> None:
         """Store other blocks, as one does who can write to the store."""
         before = [SealedBlock(block=one, keys=frozenset()) for one in await self.chain(tenant)]
+        checkpoints = await self.store.audit_checkpoints(tenant)
         await self.store.delete_audit_blocks(tenant, before)
+        for number, checkpoint in checkpoints:
+            await self.store.put_audit_checkpoint(tenant, number, checkpoint)
         for block in blocks:
             await self.store.put_audit_block(SealedBlock(block=block, keys=frozenset()))
 

@@ -31,18 +31,24 @@ async def open_trail(config: Config) -> AsyncGenerator[Store]:
     Raises ConfigurationError, StoreUnavailable.
     """
     async with open_store(config, create=False) as store:
-        leases = Leases(store, owner=secrets.token_hex(8), seconds=_LEASE_SECONDS, clock=now_ms)
-        sealer = Sealer(
-            store,
-            leases=leases,
-            sign=partial(sign_statement, KeyRing(store, config.auth, clock=now_ms), type_=TYPE),
-            config=config.audit,
-            clock=now_ms,
-        )
-        while not await sealer.seal():
-            pass
-        await sealer.finish()
+        await seal_trail(config, store)
         yield store
+
+
+async def seal_trail(config: Config, store: Store) -> None:
+    """Seal what waits, unless a running service does it. Raises StoreUnavailable."""
+    leases = Leases(store, owner=secrets.token_hex(8), seconds=_LEASE_SECONDS, clock=now_ms)
+    ring = KeyRing(store, config.auth, clock=now_ms)
+    sealer = Sealer(
+        store,
+        leases=leases,
+        sign=partial(sign_statement, ring, type_=TYPE),
+        config=config.audit,
+        clock=now_ms,
+    )
+    while not await sealer.seal():
+        pass
+    await sealer.finish()
 
 
 async def chains_meant(store: Store, tenant_id: str | None) -> Sequence[str]:

@@ -206,13 +206,14 @@ class MongoAudit(OnDatabase, AuditStore):
             await self._collection(AUDIT_BLOCK).delete_many(
                 {"tenant": tenant, "number": {"$in": numbers}}
             )
+            await self._collection(AUDIT_CHECKPOINT).delete_many(
+                {"tenant": tenant, "number": {"$lt": max(numbers, default=0)}}
+            )
 
     async def put_audit_checkpoint(self, tenant: str, number: int, checkpoint: str) -> None:
-        fields = {"tenant": tenant, "number": number, "checkpoint": checkpoint}
-        async with within(self._deadline):
-            await self._collection(AUDIT_CHECKPOINT).update_one(
-                {"_id": f"{tenant}/{number}"}, {"$setOnInsert": fields}, upsert=True
-            )
+        name = f"{tenant}/{number}"
+        fields = {"_id": name, "tenant": tenant, "number": number, "checkpoint": checkpoint}
+        await self._put(AUDIT_CHECKPOINT, fields)
 
     async def audit_checkpoints(
         self, tenant: str, *, after: int = 0, limit: int = 1_000

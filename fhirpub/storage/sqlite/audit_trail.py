@@ -125,6 +125,7 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(sql.DELETE_VALUE, _values(blocks))
             connection.executemany(sql.DELETE_BLOCK, numbers)
+            connection.executemany(sql.DELETE_CHECKPOINTS, numbers[-1:])
 
         await self._open.write(work, index_rows=_keys(blocks))
 

@@ -73,7 +73,8 @@ CHAIN = (
     "ORDER BY number LIMIT ?"
 )
 TENANTS = "SELECT DISTINCT tenant FROM audit_block ORDER BY tenant"
-PUT_CHECKPOINT = "INSERT OR IGNORE INTO audit_checkpoint VALUES (?, ?, ?)"
+PUT_CHECKPOINT = "INSERT OR REPLACE INTO audit_checkpoint VALUES (?, ?, ?)"
+DELETE_CHECKPOINTS = "DELETE FROM audit_checkpoint WHERE tenant = ? AND number < ?"
 CHECKPOINTS = """
     SELECT number, checkpoint FROM audit_checkpoint WHERE tenant = ? AND number > ?
     ORDER BY number LIMIT ?

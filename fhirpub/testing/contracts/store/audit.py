@@ -365,16 +365,22 @@ class AuditContract:
         for block in blocks:
             await store.put_audit_block(block)
 
+        for number, checkpoint in enumerate(("one", "two", "three"), 1):
+            await store.put_audit_checkpoint(tenant, number, checkpoint)
+
         await store.delete_audit_blocks(tenant, blocks[:2])
 
         assert [block.number for block in await reader.audit_chain(tenant)] == [3]
+        assert list(await reader.audit_checkpoints(tenant)) == [(2, "two"), (3, "three")]
         assert await reader.find_audit_blocks(tenant, AuditQuery(keys=(5,))) == [blocks[2].block]
 
-    async def test_a_checkpoint_that_is_stored_stays(self, store: Store, reader: Store) -> None:
+    async def test_checkpoints_are_read_in_the_order_of_their_blocks(
+        self, store: Store, reader: Store
+    ) -> None:
         tenant = new_id()
-        await store.put_audit_checkpoint(tenant, 2, "two")
-        await store.put_audit_checkpoint(tenant, 10, "ten")
         await store.put_audit_checkpoint(tenant, 2, "other")
+        await store.put_audit_checkpoint(tenant, 10, "ten")
+        await store.put_audit_checkpoint(tenant, 2, "two")
 
         assert list(await reader.audit_checkpoints(tenant)) == [(2, "two"), (10, "ten")]
         assert list(await reader.audit_checkpoints(tenant, after=2)) == [(10, "ten")]
