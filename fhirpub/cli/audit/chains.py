@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +20,8 @@ from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
 
-_LEASE_SECONDS = 15.0
+_LEASE_SECONDS, _PAUSE_SECONDS = 15.0, 0.2
+_MANY = 10_000
 SERVICE_NAME = "service"
 """How commands name the chain of records that belong to no tenant."""
 
@@ -36,7 +38,10 @@ async def open_trail(config: Config) -> AsyncGenerator[Store]:
 
 
 async def seal_trail(config: Config, store: Store) -> None:
-    """Seal what waits, unless a running service does it. Raises StoreUnavailable."""
+    """Seal what waits, or wait until a running service has done it.
+
+    A process that was killed holds its lease for a while. Raises StoreUnavailable.
+    """
     leases = Leases(store, owner=secrets.token_hex(8), seconds=_LEASE_SECONDS, clock=now_ms)
     ring = KeyRing(store, config.auth, clock=now_ms)
     sealer = Sealer(
@@ -46,9 +51,20 @@ async def seal_trail(config: Config, store: Store) -> None:
         config=config.audit,
         clock=now_ms,
     )
-    while not await sealer.seal():
-        pass
+    waiting = await _sources(store)
+    async with asyncio.timeout(2 * _LEASE_SECONDS):
+        while waiting & await _sources(store):
+            while not await sealer.seal():
+                pass
+            await asyncio.sleep(_PAUSE_SECONDS)
     await sealer.finish()
+
+
+async def _sources(store: Store) -> set[object]:
+    unsealed = await store.unsealed_audit(limit=_MANY)
+    while not (unsealed.entries or unsealed.is_complete):
+        unsealed = await store.unsealed_audit(limit=_MANY)
+    return {(entry.version is None, entry.source) for entry in unsealed.entries}
 
 
 async def chains_meant(store: Store, tenant_id: str | None) -> Sequence[str]:
