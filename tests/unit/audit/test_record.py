@@ -1,0 +1,97 @@
+"""Records are lines of JSON that name resources and patients, and nothing else of them."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from fhirpub.audit.record import (
+    MAX_NAMED,
+    Access,
+    Agent,
+    complete,
+    encode,
+    key_of,
+    keys_of,
+    name_of,
+    patients_in,
+    unversioned,
+)
+
+AGENT = Agent(client="c", environment="sandbox", address="192.0.2.1", request="r")
+
+
+def test_a_record_has_the_members_that_are_known_and_the_time_first() -> None:
+    access = Access(action="read", what=("DiagnosticReport/a",), patients=("Patient/p",))
+
+    assert encode(access, AGENT, at=5) == (
+        b'{"at":5,"action":"read","status":200,"client":"c","environment":"sandbox",'
+        b'"address":"192.0.2.1","request":"r","what":["DiagnosticReport/a"],'
+        b'"patients":["Patient/p"]}'
+    )
+
+
+def test_a_record_is_one_line_whatever_it_says() -> None:
+    access = Access(action="search", query="a=\n\x00\u2028")
+
+    assert len(encode(access, Agent(client="a\nb"), at=1).splitlines()) == 1
+
+
+def test_a_record_names_no_more_than_a_page_has() -> None:
+    names = tuple(f"DiagnosticReport/{number}" for number in range(MAX_NAMED + 1))
+
+    record = orjson.loads(encode(Access(action="search", what=names), AGENT, at=1))
+
+    assert len(record["what"]) == MAX_NAMED
+
+
+def test_the_record_of_a_write_is_completed_when_it_is_sealed() -> None:
+    audit = encode(Access(action="register", status=201), AGENT, at=0)
+
+    record = orjson.loads(complete(audit, at=7, what="DiagnosticReport/a/_history/1"))
+
+    assert record["at"] == 7
+    assert record["what"] == ["DiagnosticReport/a/_history/1"]
+    assert record["status"] == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b'{"subject":{"reference":"Patient/a-1"}}', ("Patient/a-1",)),
+        (
+            b'{"a":{"reference":"Patient/a"},"b":{"reference":"Patient/b"}}',
+            ("Patient/a", "Patient/b"),
+        ),
+        (b'{"a":{"reference":"Patient/a"},"b":{"reference":"Patient/a"}}', ("Patient/a",)),
+        (b'{"text":"\\"reference\\":\\"Patient/x\\""}', ()),
+        (b'{"reference":"https://other.example/Patient/a"}', ()),
+        (b'{"reference":"Patient/"}', ()),
+        (b"", ()),
+    ],
+)
+def test_patients_are_found_in_stored_json(body: bytes, found: tuple[str, ...]) -> None:
+    assert patients_in([body]) == found
+
+
+def test_a_block_is_found_by_agents_patients_and_resources_of_its_tenant() -> None:
+    access = Access(
+        action="read", what=("DiagnosticReport/a/_history/3",), patients=("Patient/p",)
+    )
+
+    keys = keys_of("t", [encode(access, AGENT, at=1)])
+
+    assert keys == {
+        key_of("t", "agent", "c"),
+        key_of("t", "patient", "Patient/p"),
+        key_of("t", "entity", "DiagnosticReport/a"),
+    }
+    assert keys.isdisjoint(keys_of("other", [encode(access, AGENT, at=1)]))
+
+
+def test_keys_fit_into_64_bits() -> None:
+    assert all(-(2**63) <= key_of("t", "agent", str(n)) < 2**63 for n in range(1_000))
+
+
+def test_names_of_versions_lead_to_their_resource() -> None:
+    assert unversioned(name_of("A", "b", 2)) == name_of("A", "b") == "A/b"

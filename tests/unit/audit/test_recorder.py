@@ -1,0 +1,158 @@
+"""Records are handed to the store together, and none is dropped while it cannot be written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import cast
+
+import pytest
+
+from fhirpub.audit.chain import ENTRY_SPAN_MS
+from fhirpub.audit.recorder import MAX_WAITING, Recorder
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.audit_contract import AuditStore
+
+
+class Fake:
+    """A store that keeps what it gets, or is unavailable."""
+
+    def __init__(self) -> None:
+        self.calls: list[Mapping[str, bytes]] = []
+        self.is_available = True
+
+    async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
+        await asyncio.sleep(0)
+        if not self.is_available:
+            raise StoreUnavailable("down")
+        self.calls.append(dict(records))
+
+
+@pytest.fixture
+def store() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def recorder(store: Fake) -> Recorder:
+    return Recorder(cast("AuditStore", store), deadline_seconds=5)
+
+
+async def test_what_was_noted_is_stored_together(recorder: Recorder, store: Fake) -> None:
+    recorder.note("a", b"1", at=1)
+    recorder.note("b", b"2", at=2)
+    recorder.note("a", b"3", at=3)
+
+    await recorder.flush()
+
+    assert store.calls == [{"a": b"1\n3\n", "b": b"2\n"}]
+
+
+async def test_nothing_is_stored_twice_by_flushes_at_once(recorder: Recorder, store: Fake) -> None:
+    recorder.note("a", b"1", at=1)
+
+    await asyncio.gather(recorder.flush(), recorder.flush())
+
+    assert store.calls == [{"a": b"1\n"}]
+
+
+async def test_what_is_noted_during_a_flush_is_stored_by_it(
+    recorder: Recorder, store: Fake
+) -> None:
+    recorder.note("a", b"1", at=1)
+    flushing = asyncio.create_task(recorder.flush())
+    await asyncio.sleep(0)
+    recorder.note("a", b"2", at=1)
+
+    await flushing
+
+    assert store.calls == [{"a": b"1\n"}, {"a": b"2\n"}]
+
+
+async def test_records_far_apart_in_time_are_handed_in_apart(
+    recorder: Recorder, store: Fake
+) -> None:
+    recorder.note("a", b"1", at=1)
+    recorder.note("a", b"2", at=ENTRY_SPAN_MS + 1)
+
+    await recorder.flush()
+
+    assert store.calls == [{"a": b"1\n"}, {"a": b"2\n"}]
+
+
+async def test_records_wait_while_the_store_is_unavailable(
+    recorder: Recorder, store: Fake
+) -> None:
+    store.is_available = False
+    recorder.note("a", b"1", at=1)
+    await recorder.flush()
+    recorder.note("a", b"2", at=2)
+    store.is_available = True
+
+    await recorder.flush()
+
+    assert store.calls == [{"a": b"1\n2\n"}]
+
+
+async def test_a_tenant_with_too_many_waiting_records_is_refused_alone(
+    recorder: Recorder, store: Fake
+) -> None:
+    store.is_available = False
+    for number in range(MAX_WAITING):
+        recorder.note("a", b"%d" % number, at=1)
+
+    with pytest.raises(StoreUnavailable):
+        recorder.note("a", b"x", at=1)
+    recorder.note("b", b"y", at=1)
+    store.is_available = True
+    await recorder.flush()
+
+    recorder.note("a", b"z", at=1)
+    (call,) = store.calls
+    assert call["a"].count(b"\n") == MAX_WAITING
+
+
+async def test_an_awaited_record_is_durable_when_the_call_returns(
+    recorder: Recorder, store: Fake
+) -> None:
+    await recorder.write("a", b"1", at=1)
+
+    assert store.calls == [{"a": b"1\n"}]
+
+
+async def test_awaited_records_are_stored_in_groups(recorder: Recorder, store: Fake) -> None:
+    await asyncio.gather(*(recorder.write("a", b"%d" % number, at=1) for number in range(50)))
+
+    assert len(store.calls) < 5
+    stored = b"".join(call["a"] for call in store.calls).split()
+    assert stored == [b"%d" % number for number in range(50)]
+
+
+async def test_an_awaited_record_that_is_not_stored_raises(
+    recorder: Recorder, store: Fake
+) -> None:
+    store.is_available = False
+
+    with pytest.raises(StoreUnavailable):
+        await recorder.write("a", b"1", at=1)
+
+
+async def test_the_end_stores_what_waits(recorder: Recorder, store: Fake) -> None:
+    recorder.note("a", b"1", at=1)
+
+    await recorder.finish()
+
+    assert store.calls == [{"a": b"1\n"}]
+
+
+async def test_many_records_are_stored_before_the_second_is_over(
+    recorder: Recorder, store: Fake
+) -> None:
+    running = asyncio.create_task(recorder.run())
+    for number in range(2_000):
+        recorder.note("a", b"%d" % number, at=1)
+    async with asyncio.timeout(0.9):
+        while not store.calls:
+            await asyncio.sleep(0.01)
+
+    running.cancel()

@@ -1,0 +1,199 @@
+"""One process seals and signs; another goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.audit.chain import records_of
+from fhirpub.audit.checkpoint import checkpoint_of
+from fhirpub.audit.record import Access, Agent, encode
+from fhirpub.audit.sealer import Sealer
+from fhirpub.audit.verification import verify
+from fhirpub.config.audit import AuditConfig
+from fhirpub.runtime.clock import DAY_MS
+from fhirpub.storage.leases import Leases
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.store import Store
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.samples import LAB, OTHER, a_version
+
+
+async def sign(claims: Mapping[str, Any]) -> str:
+    """Return claims as they are: signatures are tested with the manipulations of stores."""
+    return json.dumps(dict(claims))
+
+
+async def read(statement: str) -> Mapping[str, Any]:
+    claims: Mapping[str, Any] = json.loads(statement)
+    return claims
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[Store]:
+    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
+    await store.start()
+    yield store
+    await store.stop()
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+def a_sealer(store: Store, clock: HandClock, owner: str = "a", **settings: Any) -> Sealer:
+    leases = Leases(store, owner=owner, seconds=15, clock=clock)
+    config = replace(AuditConfig(), **settings)
+    return Sealer(store, leases=leases, sign=sign, config=config, clock=clock)
+
+
+async def record(store: Store, clock: HandClock, tenant: str = LAB) -> None:
+    line = encode(Access(action="read"), Agent(client="c"), at=clock())
+    await store.add_audit_records({tenant: line + b"\n"})
+
+
+async def test_records_become_a_chain_for_each_tenant(store: Store, clock: HandClock) -> None:
+    await record(store, clock)
+    await record(store, clock, OTHER)
+    await store.add(LAB, a_version(audit=b'{"action":"register","status":201}'))
+
+    assert await a_sealer(store, clock).seal()
+
+    assert await store.audited_tenants() == sorted([LAB, OTHER])
+    assert sum(len(records_of(block)) for block in await store.audit_chain(LAB)) == 2
+
+
+async def test_the_first_round_signs_what_it_has_sealed(store: Store, clock: HandClock) -> None:
+    await record(store, clock)
+
+    await a_sealer(store, clock).seal()
+
+    ((number, statement),) = await store.audit_checkpoints(LAB)
+    (block,) = await store.audit_chain(LAB)
+    assert checkpoint_of(await read(statement)).hash == block.end
+    assert number == 1
+
+
+async def test_a_chain_is_signed_again_after_the_time_that_was_set(
+    store: Store, clock: HandClock
+) -> None:
+    sealer = a_sealer(store, clock, checkpoint_seconds=60.0)
+    for _ in range(5):
+        await record(store, clock)
+        await sealer.seal()
+        clock.forward(seconds=14)
+    assert len(await store.audit_checkpoints(LAB)) == 1
+
+    clock.forward(seconds=10)
+    await sealer.seal()
+
+    assert [number for number, _ in await store.audit_checkpoints(LAB)] == [1, 5]
+
+
+async def test_a_chain_that_has_not_grown_is_not_signed_again(
+    store: Store, clock: HandClock
+) -> None:
+    sealer = a_sealer(store, clock)
+    await record(store, clock)
+    for _ in range(3):
+        await sealer.seal()
+        clock.forward(seconds=61)
+
+    assert len(await store.audit_checkpoints(LAB)) == 1
+
+
+async def test_another_process_waits_for_the_lease(store: Store, clock: HandClock) -> None:
+    await a_sealer(store, clock, "a").seal()
+    await record(store, clock)
+    other = a_sealer(store, clock, "b")
+    assert await other.seal()
+    assert await store.audit_chain(LAB) == []
+
+    clock.forward(seconds=16)
+    await other.seal()
+
+    assert len(await store.audit_chain(LAB)) == 1
+
+
+async def test_a_process_signs_what_a_dead_one_has_sealed(store: Store, clock: HandClock) -> None:
+    first = a_sealer(store, clock, "a")
+    await first.seal()
+    await record(store, clock)
+    await first.seal()  # sealed, and not signed yet
+    assert await store.audit_checkpoints(LAB) == []
+
+    clock.forward(seconds=16)
+    await a_sealer(store, clock, "b").seal()
+
+    assert len(await store.audit_checkpoints(LAB)) == 1
+
+
+async def test_a_stop_signs_and_gives_the_lease_up(store: Store, clock: HandClock) -> None:
+    first = a_sealer(store, clock, "a")
+    await first.seal()
+    await record(store, clock)
+    await first.finish()
+    await record(store, clock)
+
+    await a_sealer(store, clock, "b").seal()
+
+    assert len(await store.audit_chain(LAB)) == 2
+    assert len(await store.audit_checkpoints(LAB)) == 2
+
+
+async def test_checkpoints_are_appended_to_the_file_outside(
+    store: Store, clock: HandClock, tmp_path: Path
+) -> None:
+    file = tmp_path / "checkpoints.ndjson"
+    await record(store, clock)
+
+    await a_sealer(store, clock, checkpoints_file=str(file)).seal()
+
+    (line,) = file.read_text().splitlines()
+    ((_number, statement),) = await store.audit_checkpoints(LAB)
+    assert json.loads(line)["checkpoint"] == statement
+
+
+async def test_a_file_that_cannot_be_written_stops_nothing(
+    store: Store, clock: HandClock, tmp_path: Path
+) -> None:
+    await record(store, clock)
+
+    await a_sealer(store, clock, checkpoints_file=str(tmp_path / "no" / "file")).seal()
+
+    assert len(await store.audit_checkpoints(LAB)) == 1
+
+
+async def test_expired_records_are_deleted_and_the_rest_is_right(
+    store: Store, clock: HandClock
+) -> None:
+    sealer = a_sealer(store, clock, keep_days=2)
+    for _ in range(5):
+        await record(store, clock)
+        await sealer.seal()
+        clock.now += DAY_MS
+
+    await sealer.delete_expired()
+
+    chain = await store.audit_chain(LAB)
+    assert [block.number for block in chain] == [4, 5]
+    verdict = await verify(store, LAB, read=read, now=clock())
+    assert verdict.problem is None
+
+
+async def test_the_last_block_stays_however_old_it_is(store: Store, clock: HandClock) -> None:
+    sealer = a_sealer(store, clock, keep_days=1)
+    await record(store, clock)
+    await sealer.seal()
+    clock.now += 10 * DAY_MS
+    await sealer.delete_expired()
+    await record(store, clock)
+    await sealer.seal()
+
+    assert [block.number for block in await store.audit_chain(LAB)] == [1, 2]
