@@ -6,8 +6,8 @@ A record names resources and patients by their ids, never by what they contain. 
 - ``action``: what was done, such as ``read`` or ``client.add``;
 - ``status``: the HTTP status of the response, or its equivalent; 102 for a change that is about
   to be made, whose outcome is in another record;
-- ``client``, ``environment``, ``address``, ``request``: the client, the environment of the service,
-  the address that the client called from, and the id of its request;
+- ``client``, ``environment``, ``address``, ``request``: the client, the environment of the
+  service, the address that the client called from, and the id of its request;
 - ``user``, ``host``: instead of these, the operating system's user who ran a command, and the
   host;
 - ``what``: the resources or records concerned, each as ``Type/id``, or

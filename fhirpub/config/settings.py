@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fhirpub.config.audit import AuditConfig
 from fhirpub.config.batch import BatchConfig
 from fhirpub.config.monitoring import LogsConfig, MetricsConfig
 from fhirpub.config.patients import PatientsConfig
@@ -322,6 +323,7 @@ class Config:
     quotas: QuotasConfig = field(default_factory=QuotasConfig)
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)
     webhooks: WebhooksConfig = field(default_factory=WebhooksConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
     logs: LogsConfig = field(default_factory=LogsConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     by_type: Mapping[str, TypeConfig] = field(default_factory=dict)
