@@ -14,6 +14,7 @@ from fhirpub.app import compute, stores
 from fhirpub.app.admin import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
 from fhirpub.app.stores import OpenStore
+from fhirpub.audit.parameters import capability
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import Config
 from fhirpub.interactions.capabilities import own_resources, statement
@@ -62,7 +63,7 @@ async def build_services(
         context = replace(
             storeless, resources=store, added=sending.ring if sending else ignore_new_events
         )
-        capabilities = statement(context)
+        capabilities = statement(context, [capability()] if config.audit.enabled else [])
         limits = config.limits
         quotas = Quotas(config.quotas, clock)
         services = Services(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fhirpub.audit.identity import id_of
 from fhirpub.audit.record import BEGUN, unversioned
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
@@ -169,11 +170,6 @@ def patients_of(record: Members) -> list[str]:
 def agent_of(record: Members) -> str:
     """Return the id of the client, or the name of the user who ran a command, or nothing."""
     return str(record.get("client") or record.get("user") or "")
-
-
-def id_of(prefix: str, block: int, place: int) -> str:
-    """Return the id of an event: the place of its record in the chain of the tenant."""
-    return f"{prefix}-{block}-{place}"
 
 
 def event_of(record: Members, origin: Origin, *, block: int, place: int) -> JsonObject:

@@ -1,6 +1,6 @@
 """The settings of the audit trail: what is recorded, for how long, and where it is attested."""
 
-# ruff: noqa: FBT003 - each setting has its default and its meaning side by side
+# ruff: noqa: FBT003, RUF009 - each setting has its default and its meaning side by side
 
 from __future__ import annotations
 
