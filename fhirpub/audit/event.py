@@ -34,6 +34,8 @@ _REQUEST_ID = {
     "system": "https://profiles.ihe.net/ITI/BALP/CodeSystem/BasicAuditEntityType",
     "code": "XrequestId",
 }
+_QUERY = "Query"
+_RESOURCE_TYPES = "http://hl7.org/fhir/resource-types"
 _ENTITY_TYPES = "http://terminology.hl7.org/CodeSystem/audit-entity-type"
 _ROLES = "http://terminology.hl7.org/CodeSystem/object-role"
 _SERVER_TYPE = {
@@ -86,7 +88,7 @@ MEANINGS: dict[str, Meaning] = {
     "read": Meaning("R", "read", "Read"),
     "vread": Meaning("R", "vread", "Read"),
     "history": Meaning("R", "history-instance"),
-    "search": Meaning("E", "search-type", "Query"),
+    "search": Meaning("E", "search-type", _QUERY),
     "register": Meaning("C", "create", "Create"),
     "revise": Meaning("U", "update", "Update"),
     "update": Meaning("U", "patch", "Update"),
@@ -108,7 +110,7 @@ MEANINGS: dict[str, Meaning] = {
     "delivery.replay": Meaning("E"),
     "event.deliver": Meaning("R", type=_EXPORT),
     "audit.read": Meaning("R", "read", "Read"),
-    "audit.search": Meaning("E", "search-type", "Query"),
+    "audit.search": Meaning("E", "search-type", _QUERY),
     "audit.export": Meaning("R", type=_EXPORT),
     "client.add": Meaning("C"),
     "client.rotate": Meaning("U"),
@@ -275,8 +277,9 @@ def _user(record: Members) -> JsonObject:
 def _entities(record: Members) -> Iterator[JsonObject]:
     for name in patients_of(record):
         yield {"what": {"reference": name}, "type": _PERSON, "role": _ROLE_PATIENT}
+    is_search = meaning_of(record).profile == _QUERY
     for name in record.get("what", ()):
-        yield _entity(name)
+        yield _entity(name, is_result=is_search)
     if record.get("query"):
         query = base64.b64encode(record["query"].encode()).decode()
         yield {"type": _SYSTEM_OBJECT, "role": _ROLE_QUERY, "query": query}
@@ -284,10 +287,16 @@ def _entities(record: Members) -> Iterator[JsonObject]:
         yield {"what": {"identifier": {"value": record["request"]}}, "type": _REQUEST_ID}
 
 
-def _entity(name: str) -> JsonObject:
-    """Return what was accessed: by a reference if it is a resource that FHIR can read."""
+def _entity(name: str, *, is_result: bool) -> JsonObject:
+    """Return what was accessed: by a reference if it is a resource that FHIR can read.
+
+    In a search only the query is a system object, as BALP has it; results have the type of a
+    resource.
+    """
     if is_readable(name):
-        return {"what": {"reference": name}, "type": _SYSTEM_OBJECT, "role": _ROLE_RESOURCE}
+        type_name = name.partition("/")[0]
+        kind = {"system": _RESOURCE_TYPES, "code": type_name} if is_result else _SYSTEM_OBJECT
+        return {"what": {"reference": name}, "type": kind, "role": _ROLE_RESOURCE}
     kind, _, value = name.partition("/")
     return {
         "what": {"identifier": {"value": value or kind}},
@@ -306,15 +315,15 @@ def is_readable(name: str) -> bool:
 def _profile(record: Members, agents: list[JsonObject]) -> str:
     """Return the URL of the BALP profile that an event conforms to, or nothing.
 
-    They are profiles of successes, by a client with an address, with exactly one resource, or with
-    one query and none, and with one patient or none.
+    They are profiles of successes, by a client with an address, with exactly one resource or one
+    query, and with one patient or none.
     """
     name = meaning_of(record).profile
     patients, what = patients_of(record), record.get("what", ())
     if not name or outcome_of(record) != "0" or record["status"] == BEGUN or len(patients) > 1:
         return ""
     asked = record.get("query", "")
-    fits = asked and not what if name == "Query" else len(what) == 1 and not asked
+    fits = bool(asked) if name == _QUERY else len(what) == 1 and not asked
     if not fits or not record.get("client") or not all("network" in agent for agent in agents):
         return ""
     is_of_fhir = all(map(is_readable, [*what, *patients]))

@@ -172,6 +172,17 @@ def test_a_patient_that_was_read_is_among_the_patients_once() -> None:
     assert named[:2] == [(PATIENT, "1"), (f"{PATIENT}/_history/2", "2")]
 
 
+def test_what_a_search_found_is_no_system_object_since_the_query_is_the_only_one() -> None:
+    event = an_event("search", query="code=1", what=(REPORT,))
+
+    found, query, _request = event["entity"]
+    assert found["type"] == {
+        "system": "http://hl7.org/fhir/resource-types",
+        "code": "DiagnosticReport",
+    }
+    assert (query["type"]["code"], query["role"]["code"]) == ("2", "24")
+
+
 def test_the_id_of_the_request_is_an_entity_as_balp_has_it() -> None:
     (entity,) = an_event()["entity"]
 
@@ -217,7 +228,8 @@ def test_only_what_fhir_can_read_is_a_reference(name: str, *, readable: bool) ->
         ({"what": (REPORT,), "agent": Agent(address="192.0.2.1")}, ""),
         ({"what": ("Endpoint/1",)}, ""),
         ({"action": "search"}, ""),
-        ({"action": "search", "query": "code=1", "what": (REPORT,)}, ""),
+        ({"action": "search", "query": "code=1", "what": (REPORT, REPORT)}, "Query"),
+        ({"action": "search", "query": "code=1", "what": ("Endpoint/1",)}, ""),
         ({"action": "history", "what": (REPORT,)}, ""),
         ({"action": "batch"}, ""),
     ],

@@ -34,6 +34,7 @@ def _origin_of(handler: BaseHandler) -> Origin:
 class AuditEventHandler(ReadHandler):
     """Read one event."""
 
+    action = "audit.read"
     scope_is_always_needed = True
 
     async def get(self, resource_id: str) -> None:
@@ -77,6 +78,7 @@ class AuditSearchHandler(BaseHandler):
 
     requires_token = True
     scope = "s"
+    action = "audit.search"
     scope_is_always_needed = True
 
     async def get(self) -> None:
@@ -87,6 +89,7 @@ class AuditSearchHandler(BaseHandler):
 class AuditSearchFormHandler(SearchFormHandler):
     """Search by form."""
 
+    action = "audit.search"
     scope_is_always_needed = True
 
     async def search(self) -> None:
