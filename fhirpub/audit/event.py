@@ -49,7 +49,7 @@ _ROLE_PATIENT = {"system": _ROLES, "code": "1", "display": "Patient"}
 _ROLE_RESOURCE = {"system": _ROLES, "code": "4", "display": "Domain Resource"}
 _ROLE_QUERY = {"system": _ROLES, "code": "24", "display": "Query"}
 _ROLE_OTHER = {"system": _ROLES, "code": "13", "display": "Security Resource"}
-_ROLES_OF_OTHERS = {
+_ROLES_OF_OTHERS: Mapping[str, JsonObject] = {
     "Client": {"system": _ROLES, "code": "11", "display": "Security User Entity"},
     "Endpoint": {"system": _ROLES, "code": "16", "display": "Data Destination"},
 }
@@ -295,8 +295,9 @@ def _entity(name: str, *, is_result: bool) -> JsonObject:
     """
     if is_readable(name):
         type_name = name.partition("/")[0]
-        kind = {"system": _RESOURCE_TYPES, "code": type_name} if is_result else _SYSTEM_OBJECT
-        return {"what": {"reference": name}, "type": kind, "role": _ROLE_RESOURCE}
+        own = {"system": _RESOURCE_TYPES, "code": type_name}
+        type_ = own if is_result else _SYSTEM_OBJECT
+        return {"what": {"reference": name}, "type": type_, "role": _ROLE_RESOURCE}
     kind, _, value = name.partition("/")
     return {
         "what": {"identifier": {"value": value or kind}},
