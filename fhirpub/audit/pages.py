@@ -15,11 +15,9 @@ import orjson
 
 from fhirpub.audit.chain import records_of, time_of
 from fhirpub.audit.event import Members
-from fhirpub.audit.search import AuditSearch
+from fhirpub.audit.search import MAX_BLOCKS, AuditSearch
 from fhirpub.storage.audit_contract import AuditBlock, AuditQuery, AuditStore
 
-MAX_BLOCKS = 50
-"""So many blocks are read for one page at most."""
 MAX_BYTES = 4 * 1024 * 1024
 """After so many bytes of records a page ends, be it empty."""
 _BLOCKS_AT_A_TIME = 8

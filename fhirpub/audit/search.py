@@ -35,6 +35,8 @@ from fhirpub.fhir.search_value import plain, token_of, values_of
 from fhirpub.problems import OperationProblem
 
 MAX_CONDITIONS = 50
+MAX_BLOCKS = 50
+"""So many blocks are read for one page at most."""
 IGNORED = frozenset({"_format", "_pretty"})
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary"})
 _SUMMARIES = frozenset({"true", "text", "data", "false"})
@@ -212,6 +214,8 @@ class _Reading:
         found = frozenset(place for place in places if place is not None)
         known = self.search.ids
         self.search.ids = found if known is None else known & found
+        if len({block for block, _place in self.search.ids}) > MAX_BLOCKS:
+            raise _too_costly(name, f"ids of at most {MAX_BLOCKS} blocks are searched at a time")
         return True
 
     def _date(self, name: str, modifier: str, value: str) -> bool:

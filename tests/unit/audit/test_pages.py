@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from fhirpub.app.stores import open_store
 from fhirpub.audit.event import AUDIT_EVENT, Origin, event_of
-from fhirpub.audit.pages import MAX_BLOCKS, Found, Scan, find_page, read_record
+from fhirpub.audit.pages import Found, Scan, find_page, read_record
 from fhirpub.audit.record import Agent
-from fhirpub.audit.search import Terms, read_parameters
+from fhirpub.audit.search import MAX_BLOCKS, Terms, read_parameters
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.storage.store import Store
 from tests.audit_trail import NOON, a_record, seal

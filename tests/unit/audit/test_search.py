@@ -201,6 +201,9 @@ def test_what_is_not_known_and_what_is_empty_is_kept_apart_from_what_is_used() -
         lambda: read(("agent", ",".join("a" * 51))),
         lambda: read(*[("agent", "a,b")] * 26),
         lambda: read(*[("action", "C")] * 51, max_values=1_000),
+        lambda: read(
+            ("_id", ",".join(f"0123456789ab-{n}-0" for n in range(1, 52))), max_values=99
+        ),
     ],
 )
 def test_too_many_values_or_conditions_are_refused(ask: Callable[[], AuditSearch]) -> None:
