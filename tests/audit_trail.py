@@ -9,6 +9,7 @@ from typing import Any
 from fhirpub.audit.chain import ENTRY_SPAN_MS, next_blocks, time_of
 from fhirpub.audit.record import Access, Agent, encode
 from fhirpub.storage.audit_contract import AuditStore
+from fhirpub.testing.service import RunningService
 
 NOON = 1_800_000_000_000
 """2027-01-15T08:00:00Z, when the trails of tests begin."""
@@ -37,6 +38,11 @@ async def seal(store: AuditStore, tenant: str, records: Iterable[bytes]) -> None
             await store.seal_audit(next_blocks(unsealed), unsealed)
         elif unsealed.is_complete:
             return
+
+
+def fill(service: RunningService, tenant: str, records: Iterable[bytes]) -> None:
+    """Put records into the trail of a tenant of a running service."""
+    service.call(seal(service.services.store, tenant, records))
 
 
 def _span_of(record: bytes) -> int:

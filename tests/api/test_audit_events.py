@@ -14,7 +14,7 @@ from fhirpub.audit.record import Agent
 from fhirpub.config.audit import AuditConfig
 from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.audit_trail import CLIENT, NOON, a_record, seal
+from tests.audit_trail import CLIENT, NOON, a_record, fill
 
 BASE = "/fhir/r4/AuditEvent"
 SCOPE = ("system/AuditEvent.rs",)
@@ -59,12 +59,8 @@ def auditing(
 def auditor(auditing: RunningService) -> Integrator:
     """A client that may read the trail of a tenant, which has one."""
     auditor = auditing.integrator("Audited", scopes=SCOPE)
-    fill(auditing, auditor, RECORDS)
+    fill(auditing, auditor.tenant.id, RECORDS)
     return auditor
-
-
-def fill(service: RunningService, client: Integrator, records: list[bytes]) -> None:
-    service.call(seal(service.services.store, client.tenant.id, records))
 
 
 def found(answer: Answer) -> list[dict[str, Any]]:
@@ -191,8 +187,8 @@ def test_pages_of_a_search_by_ids_lead_from_one_to_the_next(auditor: Integrator)
 def test_pages_lead_through_all_blocks_without_a_gap(auditing: RunningService, count: int) -> None:
     client = auditing.integrator("Pages", scopes=SCOPE)
     times = [NOON + 600_000 * number for number in range(20)]  # in blocks of half an hour
-    fill(auditing, client, [a_record(at=time) for time in times[:11]])
-    fill(auditing, client, [a_record(at=time) for time in times[11:]])
+    fill(auditing, client.tenant.id, [a_record(at=time) for time in times[:11]])
+    fill(auditing, client.tenant.id, [a_record(at=time) for time in times[11:]])
 
     pages = [search(client, f"_count={count}&agent={CLIENT.client}")]
     while next_link(pages[-1]):
@@ -208,7 +204,7 @@ def test_a_search_reads_few_blocks_and_leads_on_from_an_empty_page(
     auditing: RunningService,
 ) -> None:
     client = auditing.integrator("Bounded", scopes=SCOPE)
-    fill(auditing, client, [a_record("batch"), *(a_record(at=NOON + 3_600_000 * hour)
+    fill(auditing, client.tenant.id, [a_record("batch"), *(a_record(at=NOON + 3_600_000 * hour)
                                                  for hour in range(1, 70))])  # fmt: skip
 
     first = search(client, "subtype=batch")
@@ -384,7 +380,7 @@ def test_an_event_cannot_be_changed(auditor: Integrator, method: str) -> None:
 
 def test_an_event_of_another_tenant_is_404(auditing: RunningService, auditor: Integrator) -> None:
     other = auditing.integrator("Another", scopes=SCOPE)
-    fill(auditing, other, RECORDS)
+    fill(auditing, other.tenant.id, RECORDS)
     event = found(search(auditor))[0]
 
     answer = other.get(f"{BASE}/{event['id']}")
@@ -426,7 +422,7 @@ def test_the_scope_must_name_the_type_even_where_scopes_are_not_enforced(
 def test_reading_and_finding_are_two_permissions(auditing: RunningService) -> None:
     reader = auditing.integrator("Reader", scopes=("system/AuditEvent.r",))
     finder = auditing.another_client(reader.tenant, scopes=("system/AuditEvent.s",))
-    fill(auditing, reader, RECORDS)
+    fill(auditing, reader.tenant.id, RECORDS)
     event = found(search(finder))[0]
 
     assert reader.get(f"{BASE}/{event['id']}").status == 200

@@ -32,7 +32,7 @@ from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.openapi.document import TABLE
 from fhirpub.web.routes import Route, routes
 from fhirpub.webhooks.transport.envelope import events_of
-from tests.audit_trail import a_record, seal
+from tests.audit_trail import a_record, fill
 from tests.bodies import PDF, register_body
 from tests.waiting import wait_until
 
@@ -337,7 +337,8 @@ def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
     )
     registered = lab.register(register_body("tried")).json["parameter"][0]["resource"]
     report = lab.get(f"/fhir/r4/DiagnosticReport/{registered['id']}").json
-    service.call(seal(service.services.store, lab.tenant.id, [a_record(what=(report["id"],))]))
+    read = a_record(what=(f"DiagnosticReport/{report['id']}",))
+    fill(service, lab.tenant.id, [read])
     log = f"/webhooks/v1/endpoints/{endpoint}/deliveries"
     assert wait_until(lambda: bool(lab.get(log).json["deliveries"]))
     return {

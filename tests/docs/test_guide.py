@@ -17,7 +17,7 @@ from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.plugin_api.composition import author_of
 from fhirpub.plugin_host.loader import load
 from fhirpub.testing.service import Integrator, RunningService
-from tests.audit_trail import a_record, seal
+from tests.audit_trail import a_record, fill
 from tests.docs.guide import BLOCKS, TEXT, block, body_of, followed, given
 from tests.node.packages import Scripts
 
@@ -105,7 +105,7 @@ def test_the_guide_finds_who_has_read_about_a_patient(
     settings, _token, keep, *_others = FIRST
     known = {**given(lab), "PATIENT": "Patient/1"}
     record = a_record(patients=("Patient/1",), what=("DiagnosticReport/1",))
-    service.call(seal(service.services.store, lab.tenant.id, [record]))
+    fill(service, lab.tenant.id, [record])
 
     (bundle,) = decoded(followed([settings, keep, block("fhir/r4/AuditEvent")], tmp_path, known))
 
