@@ -60,7 +60,14 @@ def test_every_record_is_a_valid_event_in_json_and_in_xml(agent: Agent, **record
 
     assert [*own_schemas().problems("AuditEvent", event)] == []
     assert write_xml(event)
-    assert all(not ({"name", "query"} <= entity.keys()) for entity in event.get("entity", []))
+
+
+def test_an_entity_with_a_name_and_a_query_would_not_be_valid() -> None:
+    event = an_event("search", query="code=1")
+    event["entity"][0]["name"] = "both"
+
+    (issue,) = own_schemas().problems("AuditEvent", event)
+    assert "sev-1" in issue.diagnostics
 
 
 def test_the_id_is_where_the_record_stands() -> None:
