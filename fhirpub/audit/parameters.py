@@ -91,7 +91,7 @@ def capability() -> JsonObject:
             "which no wildcard stands for"
         ),
         "interaction": [{"code": "read"}, {"code": "search-type"}],
-        "versioning": "no-version",
+        "versioning": "versioned",
         "conditionalRead": "full-support",
         "searchParam": declared(),
     }
