@@ -63,6 +63,7 @@ _ANY_OF: Mapping[str, frozenset[str]] = {
 """Elements of which one is required; if none is drawn, the first of these is."""
 
 _EXCLUDED: Mapping[str, tuple[str, str]] = {
+    "AuditEvent.entity": ("name", "query"),
     "DataRequirement.codeFilter": ("path", "searchParam"),
     "DataRequirement.dateFilter": ("path", "searchParam"),
     "Timing.repeat": ("when", "timeOfDay"),

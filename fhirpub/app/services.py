@@ -16,6 +16,7 @@ from fhirpub.app.admin import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
 from fhirpub.app.stores import OpenStore
 from fhirpub.audit.checkpoint import TYPE
+from fhirpub.audit.parameters import capability
 from fhirpub.audit.recorder import Recorder
 from fhirpub.audit.sealer import Sealer
 from fhirpub.audit.trail import AuditTrail
@@ -70,7 +71,7 @@ async def build_services(
         context = replace(
             storeless, resources=store, added=sending.ring if sending else ignore_new_events
         )
-        capabilities = statement(context)
+        capabilities = statement(context, [capability()] if config.audit.enabled else [])
         limits = config.limits
         quotas = Quotas(config.quotas, clock)
         services = Services(

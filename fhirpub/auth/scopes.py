@@ -13,6 +13,8 @@ _SYSTEM = re.compile(
 WEBHOOKS = ("webhooks.read", "webhooks.write")
 _VERSION_1 = {"read": "rs", "write": "cud", "*": "cruds"}
 _ANY = "*"
+_BY_NAME_ONLY = frozenset({"AuditEvent"})
+"""Types that ``*`` does not stand for: a scope names them (D-326)."""
 
 
 def permits(scopes: Sequence[str], type_name: str, letter: str) -> bool:
@@ -22,7 +24,8 @@ def permits(scopes: Sequence[str], type_name: str, letter: str) -> bool:
     ``s`` search. A scope that is not understood as a whole allows nothing.
     """
     granted = _permissions_by_type(tuple(scopes))
-    return letter in granted.get(type_name, ()) or letter in granted.get(_ANY, ())
+    general = () if type_name in _BY_NAME_ONLY else granted.get(_ANY, ())
+    return letter in granted.get(type_name, ()) or letter in general
 
 
 def narrow(held: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import fhirpub
 from fhirpub.fhir.outcome import CODE_SYSTEM, system_of_problems
@@ -57,9 +57,12 @@ _DOCUMENTATION = {
 }
 
 
-def statement(context: Context) -> tuple[str, bytes]:
-    """Return the CapabilityStatement and its entity tag."""
-    body = dumps(_statement(context))
+def statement(context: Context, further: Sequence[JsonObject] = ()) -> tuple[str, bytes]:
+    """Return the CapabilityStatement and its entity tag.
+
+    ``further`` is what can be done with types that are no business of the interactions.
+    """
+    body = dumps(_statement(context, further))
     return f'W/"{hashlib.sha256(body).hexdigest()[:16]}"', body
 
 
@@ -79,7 +82,7 @@ def search_parameters_of(type_name: str, context: Context) -> list[JsonObject]:
     return [*_OF_EVERY_TYPE, *(_parameter(one) for name, one in parameters if name != IDENTIFIER)]
 
 
-def _statement(context: Context) -> JsonObject:
+def _statement(context: Context, further: Sequence[JsonObject]) -> JsonObject:
     types = list(context.types.values())
     members = [name for name in context.members if name not in context.types]
     parts = [name for name in context.part_types if name not in context.members]
@@ -127,6 +130,7 @@ def _statement(context: Context) -> JsonObject:
                     *(_member(name, context) for name in members),
                     *(_readable(name, "read", "vread") for name in parts),
                     *([_patient(context)] if context.has_patients else ()),
+                    *further,
                     *(_readable(name, "read") for name in ("Binary", *_OWN_TYPES)),
                 ],
                 "interaction": [{"code": "batch", "documentation": _BATCH}],

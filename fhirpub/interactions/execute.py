@@ -11,6 +11,7 @@ from fhirpub.errors import InvalidSearch, Issue, SearchTooCostly
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.checks.search_names import (
+    hint_of,
     refuse_unknown,
     unused_empty,
     unused_unknown,
@@ -117,7 +118,8 @@ def understood(
     for name, value in parameters:
         reading.take(name, value)
     reading.finish()
-    wrong = [*reading.issues, *(refuse_unknown(reading.unknown, searched) if strict else ())]
+    hint = partial(hint_of, searched)
+    wrong = [*reading.issues, *(refuse_unknown(reading.unknown, hint) if strict else ())]
     if wrong:
         raise InvalidSearch(wrong)
     cursor = reading.cursor
@@ -222,14 +224,14 @@ def _bundle(
         }
         for resource in _resources_in(included, context)
     ]
-    searched = context.searched[type_name]
-    issues = [*unused_unknown(wanted.unknown, searched), *unused_empty(wanted.empty)]
+    hint = partial(hint_of, context.searched[type_name])
+    issues = [*unused_unknown(wanted.unknown, hint), *unused_empty(wanted.empty)]
     if issues := [*issues, *included.issues]:
-        entries.append(_outcome(issues, context))
+        entries.append(outcome_entry(issues, context))
     return head | {"entry": entries} if entries else head
 
 
-def _outcome(issues: Sequence[Issue], context: Context) -> JsonObject:
+def outcome_entry(issues: Sequence[Issue], context: Context) -> JsonObject:
     """Return an entry with an OperationOutcome, and the fullUrl that R4 requires."""
     outcome = outcome_of(issues, fhir_url=context.fhir_url)
     identity = uuid.uuid5(uuid.NAMESPACE_OID, dumps(outcome).decode())

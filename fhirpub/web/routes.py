@@ -7,16 +7,21 @@ before authentication (docs/behaviour/index.md, "Order of checks").
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 
+from fhirpub.audit.event import AUDIT_EVENT
 from fhirpub.errors import ConfigurationError, FhirpubError
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.web.addresses import Addresses
 from fhirpub.web.handlers import webhook_deliveries
 from fhirpub.web.handlers import webhook_endpoints as webhooks
+from fhirpub.web.handlers.audit.events import (
+    AuditEventHandler,
+    AuditSearchFormHandler,
+    AuditSearchHandler,
+)
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.batch.handler import BatchHandler
 from fhirpub.web.handlers.binary import BinaryHandler
@@ -41,6 +46,13 @@ from fhirpub.web.handlers.read import (
     ReadHandler,
     VersionHandler,
 )
+from fhirpub.web.handlers.refusals import (
+    MethodNotAllowedHandler,
+    NotFoundHandler,
+    RefusingHandler,
+    TokenMethodNotAllowedHandler,
+    normalize,
+)
 from fhirpub.web.handlers.registrations.register import CreateHandler, RegisterHandler
 from fhirpub.web.handlers.registrations.revise import ReviseHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
@@ -49,15 +61,11 @@ from fhirpub.web.handlers.token import (
     ServerMetadataHandler,
     SmartConfigurationHandler,
     TokenHandler,
-    write_oauth,
 )
 from fhirpub.web.handlers.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.handlers.validate import ValidateHandler
 from fhirpub.web.message.request import Request
 from fhirpub.web.services import Services
-
-_ESCAPE = re.compile("%(2[4DE]|3[0-9A]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
-"""Escapes of characters that need none (RFC 3986, 2.3), and of dollar sign and colon (D-15)."""
 
 _FHIR = "/fhir/r4"
 _BLANK = "([^/$][^/]*)"
@@ -84,6 +92,7 @@ def routes(services: Services) -> list[Route]:
         *(route for name in context.members for route in _of_member(name, context)),
         *(route for name in context.part_types for route in _of_part(name, context)),
         *(_of_patients() if context.has_patients else ()),
+        *(_of_audit_events() if services.config.audit.enabled else ()),
         Route("GET", "/fhir/r4/Binary/{}", BinaryHandler, "Binary"),
         Route("GET", "/fhir/r4/CapabilityStatement/{}", OwnHandler, "CapabilityStatement"),
         Route("GET", "/fhir/r4/OperationDefinition/{}", OwnHandler, "OperationDefinition"),
@@ -167,6 +176,15 @@ def _of_patients() -> list[Route]:
     ]
 
 
+def _of_audit_events() -> list[Route]:
+    base = f"/fhir/r4/{AUDIT_EVENT}"
+    return [
+        Route("GET", base, AuditSearchHandler, AUDIT_EVENT),
+        Route("POST", f"{base}/_search", AuditSearchFormHandler, AUDIT_EVENT),
+        Route("GET", f"{base}/{{}}", AuditEventHandler, AUDIT_EVENT),
+    ]
+
+
 def webhook_routes() -> list[Route]:
     """Return the URLs of webhooks, which do not depend on what is served."""
     all_ = f"{webhooks.BASE}/endpoints"
@@ -190,66 +208,6 @@ def webhook_routes() -> list[Route]:
         Route("GET", f"{one}/stats", webhook_deliveries.StatsHandler),
         Route("GET", f"{webhooks.BASE}/event-types", webhooks.EventTypesHandler),
     ]
-
-
-class NotFoundHandler(BaseHandler):
-    """Answer a path that does not exist."""
-
-    requires_token = False
-    addresses: Addresses
-
-    def ready(self) -> Awaitable[None] | None:
-        """Refuse, whatever the method and the format, and name the address that was meant."""
-        raise self.addresses.refuse(self.request.method, _normalize(self.request.path))
-
-
-class MethodNotAllowedHandler(NotFoundHandler):
-    """Refuse a method that a path does not support, and list those it does (D-16, D-148)."""
-
-    allow = ""
-    forms = ""
-
-    def ready(self) -> Awaitable[None] | None:
-        """Refuse any method but the one that asks for the methods."""
-        if self.request.method != "OPTIONS":
-            path, methods = _normalize(self.request.path), self.allow.split(", ")
-            raise self.addresses.refuse_method(self.request.method, path, methods)
-        return None
-
-    def dispatch(self) -> Awaitable[None] | None:
-        """Respond to OPTIONS with the methods."""
-        self.headers["Allow"] = self.allow
-        if self.forms:
-            self.headers["Accept-Patch"] = self.forms
-        self.respond_empty()
-        return None
-
-    def write_refusal(self, problem: Exception) -> None:
-        """Add the methods to the refusal."""
-        self.headers["Allow"] = self.allow
-        super().write_refusal(problem)
-
-
-class TokenMethodNotAllowedHandler(MethodNotAllowedHandler):
-    """Answer a method that the token endpoint does not have (D-142)."""
-
-    def write_refusal(self, problem: Exception) -> None:  # noqa: ARG002 - there is but one
-        """Add the methods to a refusal in OAuth's format."""
-        self.headers["Allow"] = self.allow
-        self.headers |= {"Cache-Control": "no-store", "Pragma": "no-cache"}
-        self.status = HTTPStatus.METHOD_NOT_ALLOWED
-        write_oauth(self, {"error": "invalid_request", "error_description": "use POST here"})
-
-
-class RefusingHandler(NotFoundHandler):
-    """Answer at once what is no request, with what is wrong; the connection ends with it."""
-
-    refusal: FhirpubError
-
-    def begin(self) -> Awaitable[None] | None:
-        """Refuse, and read no body."""
-        self.fail(self.refusal)
-        return None
 
 
 @dataclass(slots=True)
@@ -290,7 +248,7 @@ class Router:
         ``services`` are those for an entry of a batch.
         """
         services = services or self._services
-        asked = _normalize(request.path)
+        asked = normalize(request.path)
         path = self._plain.get(asked)
         if path is not None:
             return self._of(path, request, services, ())
@@ -325,13 +283,6 @@ class Router:
             refusing.forms = _forms(path.methods)
         handler.route = path.template
         return handler
-
-
-def _normalize(path: str) -> str:
-    """Return a path in its normal form (RFC 3986, 6.2.2.2)."""
-    if "%" not in path:
-        return path
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), path)
 
 
 def _allow(methods: Mapping[str, Route]) -> str:

@@ -59,6 +59,7 @@ def test_every_declared_interaction_is_there(lab: Integrator) -> None:
 
     declared = {resource_entry["type"] for resource_entry in statement["rest"][0]["resource"]}
     assert declared == {
+        "AuditEvent",
         "Binary",
         "CapabilityStatement",
         "CodeSystem",

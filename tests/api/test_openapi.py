@@ -32,6 +32,7 @@ from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.openapi.document import TABLE
 from fhirpub.web.routes import Route, routes
 from fhirpub.webhooks.transport.envelope import events_of
+from tests.audit_trail import a_record, fill
 from tests.bodies import PDF, register_body
 from tests.waiting import wait_until
 
@@ -303,7 +304,8 @@ def test_a_replay_takes_the_sequences_that_are_described_and_no_others(
 @pytest.fixture(scope="module")
 def given(tried: RunningService, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The input of schemathesis: two tenants, and the ids of one of them."""
-    people = {name: tried.integrator(name) for name in ("lab", "other")}
+    auditor = ("system/AuditEvent.rs",)
+    people = {name: tried.integrator(name, scopes=auditor) for name in ("lab", "other")}
     users = [
         {
             "name": name,
@@ -335,9 +337,12 @@ def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
     )
     registered = lab.register(register_body("tried")).json["parameter"][0]["resource"]
     report = lab.get(f"/fhir/r4/DiagnosticReport/{registered['id']}").json
+    read = a_record(what=(f"DiagnosticReport/{report['id']}",))
+    fill(service, lab.tenant.id, [read])
     log = f"/webhooks/v1/endpoints/{endpoint}/deliveries"
     assert wait_until(lambda: bool(lab.get(log).json["deliveries"]))
     return {
+        "AUDIT_EVENT": f"{lab.tenant.audit_prefix}-1-0",
         "BINARY": hashlib.sha256(PDF).hexdigest(),
         "DOOMED": doomed,
         "ENDPOINT": endpoint,

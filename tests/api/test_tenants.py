@@ -65,9 +65,10 @@ def theirs(service: RunningService) -> Holdings:
 def with_ids(service: RunningService) -> list[Route]:
     """Return the routes to the resources and documents of a tenant.
 
-    The routes to its endpoints are in test_webhook_endpoints.py.
+    The routes to its endpoints are in test_webhook_endpoints.py, those to its audit trail in
+    test_audit_events.py.
     """
-    own = {"CapabilityStatement", "CodeSystem", "OperationDefinition"}
+    own = {"AuditEvent", "CapabilityStatement", "CodeSystem", "OperationDefinition"}
     return [
         route
         for route in routes(service.services)

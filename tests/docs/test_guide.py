@@ -17,6 +17,7 @@ from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.plugin_api.composition import author_of
 from fhirpub.plugin_host.loader import load
 from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import a_record, fill
 from tests.docs.guide import BLOCKS, TEXT, block, body_of, followed, given
 from tests.node.packages import Scripts
 
@@ -33,6 +34,12 @@ SEARCHES = [item for item in _SEARCHES if "?" not in item]
 """The searches of the guide's table; each finds the report that the guide published."""
 OF_RESULTS = [item for item in _SEARCHES if "?" in item]
 """The searches of its table of what was registered with reports."""
+
+OF_AUDIT = [
+    item.replace("<id>", "1").replace("<client id>", "1")
+    for item in re.findall(r"^\| `(AuditEvent\?.*?)` \|", TEXT, re.MULTILINE)
+]
+"""The searches of its table of the audit trail."""
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
 
@@ -89,6 +96,25 @@ def test_the_guide_finds_everything_of_a_person(service: RunningService, tmp_pat
     assert [bundle["total"] for bundle in found] == [1, 1, 1, 1]
     kinds = [bundle["entry"][0]["resource"]["resourceType"] for bundle in found]
     assert kinds == ["Patient", "Patient", "DiagnosticReport", "Observation"]
+
+
+def test_the_guide_finds_who_has_read_about_a_patient(
+    service: RunningService, tmp_path: Path
+) -> None:
+    lab = service.integrator(scopes=("system/DiagnosticReport.cruds", "system/AuditEvent.rs"))
+    settings, _token, keep, *_others = FIRST
+    known = {**given(lab), "PATIENT": "Patient/1"}
+    record = a_record(patients=("Patient/1",), what=("DiagnosticReport/1",))
+    fill(service, lab.tenant.id, [record])
+
+    (bundle,) = decoded(followed([settings, keep, block("fhir/r4/AuditEvent")], tmp_path, known))
+
+    (entry,) = bundle["entry"]
+    assert entry["resource"]["action"] == "R"
+    assert len(OF_AUDIT) == 5
+    for search in OF_AUDIT:
+        answer = lab.get(f"/fhir/r4/{search}", Prefer="handling=strict")
+        assert answer.status == 200, search
 
 
 def test_the_guide_sends_a_batch(service: RunningService, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from fhirpub.errors import Issue
@@ -20,6 +20,8 @@ _SORT, _INCLUDE, _REVINCLUDE = "_sort", "_include", "_revinclude"
 _NAMING = (_SORT, _INCLUDE, _REVINCLUDE)
 """What is known, and unknown only if it names something that cannot be included or sorted by."""
 _SORTABLE = (ID, IDENTIFIER, LAST_UPDATED)
+Hint = Callable[[str], str]
+"""What to do about the name of a parameter that is not known."""
 _OF_ALL_TYPES = (*_SORTABLE, *_NAMING, "_count", "_elements", "_format", "_summary", "_total")
 
 
@@ -30,18 +32,18 @@ def unused_empty(names: Iterable[str]) -> Iterator[Issue]:
         yield Issue.warning(OperationProblem.PARAMETER_EMPTY, rule.format(name))
 
 
-def unused_unknown(names: Iterable[str], searched: SearchIndexer) -> Iterator[Issue]:
+def unused_unknown(names: Iterable[str], hint_of: Hint) -> Iterator[Issue]:
     """Yield a warning for each name that is not known and was left out."""
-    for name, hint in _hints(dict.fromkeys(map(_shown, names)), searched):
+    for name, hint in _hints(dict.fromkeys(map(_shown, names)), hint_of):
         what = f"the search parameter {name}"
         what = f"what {what} names" if name in _NAMING else what
         said = f"{what} is not supported and was not used{hint}"
         yield Issue.warning(OperationProblem.PARAMETER_UNKNOWN, said)
 
 
-def refuse_unknown(names: Iterable[str], searched: SearchIndexer) -> Iterator[Issue]:
+def refuse_unknown(names: Iterable[str], hint_of: Hint) -> Iterator[Issue]:
     """Yield an error for each name that is not known, where each must be."""
-    for name, hint in _hints(names, searched):
+    for name, hint in _hints(names, hint_of):
         rule = "names what is not supported" if name in _NAMING else "cannot be searched by"
         problem = OperationProblem.PARAMETER_UNKNOWN
         yield Issue.error(problem, f"{rule}{hint}", expression_of(name))
@@ -56,14 +58,15 @@ def _shown(name: str) -> str:
     return name if PARAMETER_NAME.fullmatch(name) else "(unknown)"
 
 
-def _hints(names: Iterable[str], searched: SearchIndexer) -> Iterator[tuple[str, str]]:
+def _hints(names: Iterable[str], hint_of: Hint) -> Iterator[tuple[str, str]]:
     """Yield each name with what to do about it; only the first get a suggestion, which costs."""
     for name, number in zip(names, count(), strict=False):
-        hint = _hint(name, searched) if number < MAX_SUGGESTIONS else ""
+        hint = hint_of(name) if number < MAX_SUGGESTIONS else ""
         yield name, hint and f"; {hint}"
 
 
-def _hint(name: str, searched: SearchIndexer) -> str:
+def hint_of(searched: SearchIndexer, name: str) -> str:
+    """Return what to do about the name of a parameter that a type does not have."""
     kind, known = searched.type.name, searched.parameters
     if name == _SORT:
         sortable = [one for one in known if known[one].parameter.type != "reference"]

@@ -20,6 +20,8 @@ class BaseHandler(ResponseWriter):
     requires_token: ClassVar[bool]
     scope: ClassVar[str] = ""
     """Letters of the SMART scopes that the interaction needs: c, r, u and s."""
+    scope_is_always_needed: ClassVar[bool] = False
+    """The scope is needed even where ``[auth] enforce_scopes`` is off."""
     belongs_to_others: ClassVar[bool] = False
     """The resource came with another one: the right to read that one's type is enough."""
     conditions: ClassVar[frozenset[str]] = frozenset()
@@ -52,7 +54,7 @@ class BaseHandler(ResponseWriter):
             self.services.rate_limit.count(self.caller.client_id)
             if self.services.quotas.active and self.is_counted:
                 self._enter_quotas()
-            if self.services.config.auth.enforce_scopes and not self.is_permitted():
+            if self.enforces_scopes and not self.is_permitted():
                 raise NotPermitted
         self.check_format()
         return None
@@ -62,6 +64,11 @@ class BaseHandler(ResponseWriter):
         self.ticket = self.services.quotas.ticket(self.caller, self.services.ticket_type)
         if self.ticket is not None:
             self.ticket.enter()
+
+    @property
+    def enforces_scopes(self) -> bool:
+        """Whether the scopes of the token count here."""
+        return self.scope_is_always_needed or self.services.config.auth.enforce_scopes
 
     def is_permitted(self) -> bool:
         """Return whether the scopes of the token allow this."""
@@ -74,5 +81,7 @@ class BaseHandler(ResponseWriter):
 
     def may_with(self, letter: str, types: Iterable[str]) -> bool:
         """Return whether the caller may do so with resources of any of these types."""
-        enforced, scopes = self.services.config.auth.enforce_scopes, self.caller.scopes
-        return not enforced or any(permits(scopes, type_name, letter) for type_name in types)
+        scopes = self.caller.scopes
+        return not self.enforces_scopes or any(
+            permits(scopes, type_name, letter) for type_name in types
+        )

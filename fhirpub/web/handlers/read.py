@@ -77,10 +77,14 @@ class ReadHandler(BaseHandler):
         if since % 1000 or found.updated // 1000 != second:
             return found.updated <= since
         # An HTTP-date knows seconds alone: it may be that of the version before.
-        before = await self.services.context.resources.version(
+        before = await self.version_before(found)
+        return before is None or before.updated // 1000 < second
+
+    async def version_before(self, found: Version) -> Version | None:
+        """Return the version before one, if there is one."""
+        return await self.services.context.resources.version(
             self.caller.tenant.id, found.id, found.version - 1
         )
-        return before is None or before.updated // 1000 < second
 
 
 class VersionHandler(ReadHandler):

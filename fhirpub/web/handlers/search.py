@@ -93,4 +93,8 @@ class SearchFormHandler(BodyHandler):
             raise InvalidSearch.because(rule, details=OperationProblem.SEARCH_TOO_COSTLY) from None
         self.request.add_form(form)
         super().check_format()
+        await self.search()
+
+    async def search(self) -> None:
+        """Answer, now that the parameters are known."""
         await _answer(self)

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 
 import fhirpub
+from fhirpub.audit.event import AUDIT_EVENT
 from fhirpub.fhir.definitions.schema_components import components, ref
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import FHIR_JSON
+from fhirpub.web.openapi.audit_operations import AUDIT_OPERATIONS
 from fhirpub.web.openapi.batch_operations import BATCH_OPERATIONS
 from fhirpub.web.openapi.operation import Operation, Success
 from fhirpub.web.openapi.operations import OPERATIONS
@@ -19,6 +21,7 @@ from fhirpub.web.openapi.parameters import (
     HEADERS,
     PARAMETERS,
     QUOTA_HEADERS,
+    audited,
     conditions,
     search_parameters,
     tries,
@@ -30,7 +33,7 @@ from fhirpub.web.openapi.webhook_operations import WEBHOOK_OPERATIONS
 from fhirpub.web.routes import Route, routes
 from fhirpub.web.services import Services
 
-TABLE = OPERATIONS | PATIENT_OPERATIONS | BATCH_OPERATIONS | WEBHOOK_OPERATIONS
+TABLE = OPERATIONS | PATIENT_OPERATIONS | AUDIT_OPERATIONS | BATCH_OPERATIONS | WEBHOOK_OPERATIONS
 """What every handler does, by its class and method."""
 _BLANKS = {
     "id": {"pattern": "^[A-Za-z0-9.-]{1,64}$"},
@@ -74,6 +77,7 @@ def document(services: Services) -> JsonObject:
         [
             *(resource_type.name for resource_type in types),
             *(p.type for resource_type in types for p in resource_type.parts),
+            *([AUDIT_EVENT] if services.config.audit.enabled else ()),
             "OperationOutcome",
         ]
     )
@@ -129,11 +133,15 @@ def _credentials(services: Services) -> JsonObject:
         for letter, meaning in _SCOPES.items()
         if name in services.types or letter in "rs"
     }
+    if services.config.audit.enabled:
+        scopes[f"system/{AUDIT_EVENT}.r"] = "read an event of the audit trail"
+        scopes[f"system/{AUDIT_EVENT}.s"] = "find events of the audit trail"
     scopes["webhooks.read"] = "read endpoints of webhooks, and what was sent"
     scopes["webhooks.write"] = "change and try endpoints, and send again"
     return {
         "type": "oauth2",
-        "description": "Scopes count where `[auth] enforce_scopes` is true.",
+        "description": "Scopes count where `[auth] enforce_scopes` is true, and always for the "
+        "audit trail.",
         "flows": {
             "clientCredentials": {
                 "tokenUrl": f"{services.config.base_url}/oauth/token",
@@ -210,7 +218,12 @@ def _blank(name: str) -> JsonObject:
 
 
 def _parameters(operation: Operation, route: Route, services: Services) -> list[JsonObject]:
-    made = {"searched": search_parameters, "conditions": conditions, "tries": tries}
+    made = {
+        "searched": search_parameters,
+        "conditions": conditions,
+        "tries": tries,
+        "audited": audited,
+    }
     parameters: list[JsonObject] = []
     for name in operation.parameters:
         if name in made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fhirpub.audit.parameters import ORDERS, declared
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.capabilities import search_parameters_of
 from fhirpub.interactions.cursors import CURSOR
@@ -26,6 +27,7 @@ _SEQUENCE: JsonObject = {
     "maximum": HIGHEST_SEQUENCE,
 }
 _COUNT: JsonObject = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
+_ONE_UP: JsonObject = {**_COUNT, "minimum": 1}
 
 
 def _query(name: str, text: str, schema: JsonObject) -> JsonObject:
@@ -184,6 +186,17 @@ def conditions(services: Services, type_name: str) -> list[JsonObject]:
     """Return what a type can be searched by, as the CapabilityStatement declares it."""
     declared = search_parameters_of(type_name, services.context)
     return [_query(record["name"], record["documentation"], _TEXT) for record in declared]
+
+
+def audited(_services: Services, _type_name: str) -> list[JsonObject]:
+    """Return what AuditEvents can be searched by, and the parameters of a page of them."""
+    criteria = [_query(one["name"], one["documentation"], _TEXT) for one in declared()]
+    page = [
+        _query("_sort", "The order that there is.", {"type": "string", "enum": [*ORDERS]}),
+        _query("_total", "Events are not counted.", {"type": "string", "enum": ["none"]}),
+    ]
+    about = [PARAMETERS[name] for name in ("_summary", CURSOR, "_elements")]
+    return [*criteria, *about, _query("_count", "The most entries of a page.", _ONE_UP), *page]
 
 
 def tries(services: Services, type_name: str) -> list[JsonObject]:

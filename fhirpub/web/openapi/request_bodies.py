@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from fhirpub.audit.event import AUDIT_EVENT
 from fhirpub.fhir.definitions.schema_components import (
     ANY_RESOURCE,
     OPEN,
@@ -16,7 +17,7 @@ from fhirpub.fhir.elements import element_of
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.plugin_api import ResourceType
 from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML, FORM
-from fhirpub.web.openapi.parameters import search_parameters
+from fhirpub.web.openapi.parameters import audited, search_parameters
 from fhirpub.web.openapi.webhook_operations import WEBHOOK_BODIES, WEBHOOK_SCHEMAS
 from fhirpub.web.services import Services
 
@@ -124,7 +125,8 @@ def _update_body(services: Services, type_name: str) -> JsonObject:
 
 
 def _search_body(services: Services, type_name: str) -> JsonObject:
-    declared = search_parameters(services, type_name)
+    is_audit = type_name == AUDIT_EVENT
+    declared = (audited if is_audit else search_parameters)(services, type_name)
     fields = {
         record["name"]: {"description": record["description"], **record["schema"]}
         for record in declared

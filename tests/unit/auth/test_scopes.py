@@ -69,3 +69,9 @@ def test_wanted_scopes_are_those_that_the_held_ones_cover() -> None:
     )
 
     assert wanted == ("system/Patient.read", "system/DiagnosticReport.*", "launch")
+
+
+def test_a_wildcard_does_not_stand_for_the_audit_trail() -> None:
+    assert not permits(("system/*.cruds",), "AuditEvent", "r")
+    assert permits(("system/AuditEvent.rs",), "AuditEvent", "r")
+    assert narrow(("system/*.cruds",), ("system/AuditEvent.rs", "system/*.rs")) == ("system/*.rs",)

@@ -1,0 +1,1 @@
+"""The audit trail of a tenant, as AuditEvents."""

@@ -1,0 +1,49 @@
+"""Fills the audit trail of a tenant, and seals it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from fhirpub.audit.chain import ENTRY_SPAN_MS, next_blocks, time_of
+from fhirpub.audit.record import Access, Agent, encode
+from fhirpub.storage.audit_contract import AuditStore
+from fhirpub.testing.service import RunningService
+
+NOON = 1_800_000_000_000
+"""2027-01-15T08:00:00Z, when the trails of tests begin."""
+CLIENT = Agent(
+    client="0b6c2f1e-4a55-4c6e-9a53-2f3f1f1b7a01",
+    environment="sandbox",
+    address="192.0.2.7",
+    request="r-1",
+)
+
+
+def a_record(
+    action: str = "read", *, at: int = NOON, agent: Agent = CLIENT, **access: Any
+) -> bytes:
+    """Return a record: of a client, unless another agent is given."""
+    return encode(Access(action=action, **access), agent, at=at)
+
+
+async def seal(store: AuditStore, tenant: str, records: Iterable[bytes]) -> None:
+    """Hand in records, those of one half hour together, and wait until they are in blocks."""
+    for _span, some in groupby(sorted(records, key=time_of), key=_span_of):
+        await store.add_audit_records({tenant: b"".join(record + b"\n" for record in some)})
+    while True:
+        unsealed = await store.unsealed_audit(limit=1_000)
+        if unsealed.entries:
+            await store.seal_audit(next_blocks(unsealed), unsealed)
+        elif unsealed.is_complete:
+            return
+
+
+def fill(service: RunningService, tenant: str, records: Iterable[bytes]) -> None:
+    """Put records into the trail of a tenant of a running service."""
+    service.call(seal(service.services.store, tenant, records))
+
+
+def _span_of(record: bytes) -> int:
+    return time_of(record) // ENTRY_SPAN_MS
