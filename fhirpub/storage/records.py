@@ -45,7 +45,7 @@ class Version:
             a member belongs to a later version of the same resource. Only `scan` returns them
             with the version that brought them.
         audit: The record of the write for the audit trail, as a JSON object, which the commit
-            carries until it is sealed (ADR 33); empty if there is no audit trail.
+            carries until it is sealed (ADR 35); empty if there is no audit trail.
     """
 
     id: str

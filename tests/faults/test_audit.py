@@ -33,7 +33,7 @@ REPORTS = "/fhir/r4/DiagnosticReport"
 
 @pytest.fixture
 def two_workers(tmp_path: Path, store_url: str) -> Iterator[ServiceProcess]:
-    settings = {
+    settings: dict[str, dict[str, object]] = {
         "storage": {"url": store_url},
         "audit": {"reads": "before_answer", "checkpoint_seconds": 0.5},
     }

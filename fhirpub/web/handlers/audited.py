@@ -1,4 +1,4 @@
-"""Records each response in the audit trail before it is sent, or within a second (ADR 33)."""
+"""Records each response in the audit trail before it is sent, or within a second (ADR 35)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from http import HTTPStatus
 from typing import ClassVar
+from urllib.parse import urlencode
 
 from fhirpub.audit.record import BEGUN, Access, Agent, encode, name_of, patients_in
 from fhirpub.audit.trail import AuditTrail
@@ -140,8 +141,14 @@ class AuditedRequest(RequestLifecycle):
             status=int(self.status),
             what=self._what or self._named_in_path(),
             patients=self._patients,
-            query=self.request.query,
+            query=self._query,
         )
+
+    @property
+    def _query(self) -> str:
+        """The query of the request, with what a search by form adds to it."""
+        parts = (self.request.query, urlencode(self.request.form))
+        return "&".join(filter(None, parts))
 
     def _named_in_path(self) -> tuple[str, ...]:
         """Return what the path names, if it may be an id."""

@@ -34,6 +34,7 @@ class Request:
         self.path, _, self.query = target.partition("?")
         self.headers = headers
         self.connection = connection
+        self.form: Sequence[tuple[str, str]] = ()
         self._asks_nothing = not self.query
         self._began = time.monotonic()
 
@@ -54,6 +55,7 @@ class Request:
     def add_form(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Add the parameters of a form to those of the query (R4, search by POST)."""
         self.parameters = [*self.parameters, *pairs]
+        self.form = pairs
         self._asks_nothing = not self.parameters
 
     def preconditions(self) -> Preconditions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from fhirpub.audit.event import AUDIT_EVENT, Members, Origin, event_of
@@ -85,6 +85,9 @@ class AuditSearchHandler(BaseHandler):
         """Search."""
         await _answer(self)
 
+    def note_stored(self, bodies: Iterable[bytes]) -> None:
+        """Name no events that were found: the trail would grow by them with each reading."""
+
 
 class AuditSearchFormHandler(SearchFormHandler):
     """Search by form."""
@@ -95,6 +98,9 @@ class AuditSearchFormHandler(SearchFormHandler):
     async def search(self) -> None:
         """Search."""
         await _answer(self)
+
+    def note_stored(self, bodies: Iterable[bytes]) -> None:
+        """Name no events that were found."""
 
 
 async def _answer(handler: BaseHandler) -> None:
