@@ -26,7 +26,7 @@ class OperatorAccess:
 
     def name(self, kind: str, id_: str) -> None:
         """Name a record that is concerned, such as a client that was added."""
-        self.access = replace(self.access, what=(*self.access.what, name_of(kind, id_)))
+        self.access = replace(self.access, what=(*self.access.what, _name(kind, id_)))
 
 
 @asynccontextmanager
@@ -50,7 +50,7 @@ async def recorded(
     Raises:
         StoreUnavailable: The record of the beginning cannot be stored.
     """
-    names = tuple(name_of(kind, id_) for kind, id_ in what)
+    names = tuple(_name(kind, id_) for kind, id_ in what)
     doing = OperatorAccess(tenant, Access(action=action, status=BEGUN, what=names))
     await _write(config, store, doing)
     try:
@@ -67,7 +67,7 @@ async def record_read(
 ) -> None:
     """Record what a command shows. Raises StoreUnavailable."""
     if config.audit.reads != "off":
-        names = tuple(name_of(kind, id_) for kind, id_ in what)
+        names = tuple(_name(kind, id_) for kind, id_ in what)
         patients = tuple(name for name in names if name.startswith("Patient/"))
         access = Access(action=action, what=names, patients=patients)
         await _write(config, store, OperatorAccess(tenant, access), status=HTTPStatus.OK)
@@ -77,6 +77,11 @@ async def tenant_of_client(store: Store, client_id: str) -> str:
     """Return the tenant in whose chain changes of a client are recorded."""
     client = await store.client(client_id)
     return client.tenant if client else SERVICE
+
+
+def _name(kind: str, id_: str) -> str:
+    """Return a name; a word of the command line may be no text."""
+    return name_of(kind, id_.encode(errors="replace").decode())
 
 
 def _status_of(problem: BaseException) -> int:

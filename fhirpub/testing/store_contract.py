@@ -33,6 +33,7 @@ from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.admin import AdminContract
 from fhirpub.testing.contracts.store.attached import AttachedContract
 from fhirpub.testing.contracts.store.audit import AuditContract
+from fhirpub.testing.contracts.store.audit_chains import AuditChainContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
 from fhirpub.testing.contracts.store.commits import CommitContract
 from fhirpub.testing.contracts.store.credentials import CredentialContract
@@ -136,6 +137,7 @@ class StoreContract(
     CredentialContract,
     QuotaContract,
     AuditContract,
+    AuditChainContract,
     AdminContract,
     WebhookContract,
 ):

@@ -46,6 +46,7 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 
 
 PROSE = {("serve",), ("dispatch",), ("demo",)}
+ONLY_JSON = {("audit", "export")}
 WITHOUT_SETTINGS = {("endpoint", "verify")}
 
 
@@ -88,6 +89,9 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "deliveries list",
         "deliveries show",
         "deliveries replay",
+        "audit list",
+        "audit export",
+        "audit verify",
         "keys list",
         "keys rotate",
         "check",
@@ -103,7 +107,7 @@ def test_every_command_explains_itself_and_takes_the_shared_options(path: tuple[
 
     assert command.help
     assert ("--config" in options) == (path not in WITHOUT_SETTINGS)
-    assert ("--json" in options) == (path not in PROSE)
+    assert ("--json" in options) == (path not in PROSE | ONLY_JSON)
     assert not options & {"--secret", "--client-secret", "--password"}
 
 
