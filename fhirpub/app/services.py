@@ -13,6 +13,7 @@ from functools import partial
 from fhirpub.app import compute, stores
 from fhirpub.app.admin import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
+from fhirpub.app.secret_checks import require_readable_secrets
 from fhirpub.app.stores import OpenStore
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import Config
@@ -32,9 +33,6 @@ from fhirpub.web.services import Services
 from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
-from fhirpub.webhooks.management.secret_encryption import (
-    SecretCipher,
-)
 from fhirpub.webhooks.transport.sender import Sender
 
 _BATCHES = 8
@@ -48,17 +46,17 @@ async def build_services(
     """Build every part of the service until the block ends; nothing listens yet.
 
     ``open_store`` opens the store to work on, by default the configured one.
-    Raises ConfigurationError, PluginError, StoreUnavailable.
+    Raises ConfigurationError, PluginError, SecretsUnavailable, StoreUnavailable.
     """
     storeless = create_context(config, clock=clock)
     types = storeless.types
     metrics = Metrics(serves=True, sends=_sends(config))
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
+        await require_readable_secrets(store)
         tokens = await _start_tokens(config, store, clock, stack)
         sender = await stack.enter_async_context(create_sender(config, metrics, clock))
-        seal = await stores.prepare_cipher(config, store)
-        sending = _sending(config, store, seal, sender, metrics, clock)
+        sending = _sending(config, store, sender, metrics, clock)
         context = replace(
             storeless, resources=store, added=sending.ring if sending else ignore_new_events
         )
@@ -91,7 +89,7 @@ async def build_services(
                 patience_seconds=limits.body_seconds,
             ),
             readiness=Readiness(store.check),
-            endpoints=create_endpoint_service(config, store, seal, sender, types, clock),
+            endpoints=create_endpoint_service(config, store, sender, types, clock),
             deliveries=DeliveryLog(store, clock=clock),
             sending=sending,
             statement=capabilities,
@@ -139,7 +137,6 @@ def create_sender(config: Config, metrics: Metrics, clock: Clock) -> Sender:
 def _sending(
     config: Config,
     store: Store,
-    seal: SecretCipher,
     sender: Sender,
     metrics: Metrics,
     clock: Clock,
@@ -150,7 +147,7 @@ def _sending(
     """
     if not _sends(config):
         return None
-    create = partial(WebhookWorker, config=config, seal=seal, metrics=metrics, clock=clock)
+    create = partial(WebhookWorker, config=config, seal=store.cipher, metrics=metrics, clock=clock)
     own = store.for_other_loop()
     if own is None:
         return create(store, sender=sender)

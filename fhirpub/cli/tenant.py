@@ -11,6 +11,7 @@ import click
 from fhirpub.app.admin import open_admin
 from fhirpub.app.stores import open_store
 from fhirpub.auth import tenants
+from fhirpub.cli.new_key import announcing_new_key
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.config.settings import Config
@@ -40,7 +41,8 @@ def add(name: str, config: Config, *, as_json: bool) -> None:
         raise click.BadParameter(
             "must be one line of printable text, not blank", param_hint="NAME"
         )
-    added = asyncio.run(_add(config, name.strip()))
+    with announcing_new_key(config):
+        added = asyncio.run(_add(config, name.strip()))
     print_record(
         "Tenant added.",
         {"id": added.id, "name": added.name},

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import click
 
-from fhirpub.app.stores import open_store
+from fhirpub.app.stores import key_source, open_with
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json
 from fhirpub.cli.progress_line import ProgressLine
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import transfer as copying
 from fhirpub.storage.store import Store
@@ -83,9 +84,10 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
 
 async def _copy(config: Config, other: Config, line: ProgressLine) -> Progress:
     rate = _Rate()
+    cipher = await asyncio.to_thread(_cipher, config, other)
     async with AsyncExitStack() as stack:
-        source = await _open(stack, config, "the store to copy from")
-        target = await _open(stack, other, "the store to copy to")
+        source = await _open(stack, config, cipher, "the store to copy from")
+        target = await _open(stack, other, cipher, "the store to copy to")
         try:
             return await copying.transfer(
                 source,
@@ -101,10 +103,26 @@ async def _copy(config: Config, other: Config, line: ProgressLine) -> Progress:
             line.end()
 
 
-async def _open(stack: AsyncExitStack, config: Config, name: str) -> Store:
+def _cipher(config: Config, other: Config) -> SecretCipher:
+    """Return a cipher with the keys of both stores, of which the target's own comes first.
+
+    A target without one gets everything under the key of the source. What no key decrypts is
+    copied as it is stored.
+    """
+    ours, theirs = key_source(config).read(), key_source(other).read()
+    if ours and not theirs:
+        click.echo(
+            "The secrets in the other store are encrypted under the key of this one: name its "
+            "file in [storage] keys_file there.",
+            err=True,
+        )
+    return SecretCipher(tuple(dict.fromkeys([*theirs, *ours])))
+
+
+async def _open(stack: AsyncExitStack, config: Config, cipher: SecretCipher, name: str) -> Store:
     """Open a store; the error of a store that cannot be used names which of the two it is."""
     try:
-        return await stack.enter_async_context(open_store(config))
+        return await stack.enter_async_context(open_with(config, cipher))
     except StoreUnavailable as problem:
         words = explain(problem.reason)
         raise ConfigurationError(f"{name} cannot be used: {words}") from None

@@ -241,7 +241,8 @@ class SigningKey:
         algorithm: The signature algorithm (RFC 7518, section 3.1).
         environment: The environment whose tokens it signs.
         created: When it was created, in milliseconds.
-        private_pem: The private key as PEM, in PKCS #8 (RFC 5208), unencrypted.
+        private_pem: The private key as PEM, in PKCS #8 (RFC 5208), unencrypted. If it could not
+            be decrypted in the store, it is as stored (`fhirpub.sealed.is_sealed`).
         retired: When a newer key replaced it, in milliseconds, or None. A retired key signs no
             more tokens, and verifies those that it signed until the last of them has expired.
     """

@@ -34,7 +34,7 @@ from fhirpub.testing.contracts.store.admin import AdminContract
 from fhirpub.testing.contracts.store.attached import AttachedContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
 from fhirpub.testing.contracts.store.commits import CommitContract
-from fhirpub.testing.contracts.store.credentials import CredentialContract
+from fhirpub.testing.contracts.store.credentials import CredentialContract, EncryptionContract
 from fhirpub.testing.contracts.store.criteria import CriteriaContract, criteria_of_every_form
 from fhirpub.testing.contracts.store.members import MemberContract
 from fhirpub.testing.contracts.store.other_loop import OtherLoopContract
@@ -133,6 +133,7 @@ class StoreContract(
     TenancyContract,
     BlobContract,
     CredentialContract,
+    EncryptionContract,
     QuotaContract,
     AdminContract,
     WebhookContract,

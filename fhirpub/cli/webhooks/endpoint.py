@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from fhirpub.app.admin import AdminContext, open_admin
-from fhirpub.app.stores import key_file
 from fhirpub.auth.tenants import require_enabled_tenant
+from fhirpub.cli.new_key import announcing_new_key
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_record, print_table
 from fhirpub.cli.webhooks.endpoint_lookup import (
@@ -102,11 +102,8 @@ def add(
             await require_enabled_tenant(open_.store, tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
-    key = key_file(config)
-    is_new = key is not None and not key.exists()
-    disclosed = asyncio.run(added())
-    if is_new and key is not None and key.exists():
-        click.echo(f"Created {key}, the key of webhooks' secrets: keep a copy.", err=True)
+    with announcing_new_key(config):
+        disclosed = asyncio.run(added())
     print_record(
         "Endpoint added.",
         record_with_secrets(disclosed),
