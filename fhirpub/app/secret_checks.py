@@ -52,14 +52,14 @@ async def report_lost_key(store: Store) -> None:
         _log.error("no webhook can be signed", reason=LOST_KEY)
 
 
-async def follow_keys(cipher: SecretCipher, *, seconds: float = _RELOAD_SECONDS) -> None:
+async def follow_keys(cipher: SecretCipher) -> None:
     """Read the keys again every few seconds, until cancelled: a new one needs no restart.
 
     A file that cannot be read, or is being written, changes nothing.
     """
     problem = ""
     while True:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(_RELOAD_SECONDS)
         try:
             changed = await asyncio.to_thread(cipher.reload)
         except (ConfigurationError, SecretsUnavailable) as refusal:

@@ -78,6 +78,11 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
     )
     if progress.deliveries:
         click.echo(f"{progress.deliveries:,} webhook deliveries were new or changed.")
+    if key_source(config).read() and not key_source(other).read():
+        click.echo(
+            "The secrets in the other store are encrypted under the key of this one: name its "
+            "file in [storage] keys_file there."
+        )
     for item in progress.kept:
         click.echo(f"Differs in the other store and was not changed: {item}")
 
@@ -110,12 +115,6 @@ def _cipher(config: Config, other: Config) -> SecretCipher:
     copied as it is stored.
     """
     ours, theirs = key_source(config).read(), key_source(other).read()
-    if ours and not theirs:
-        click.echo(
-            "The secrets in the other store are encrypted under the key of this one: name its "
-            "file in [storage] keys_file there.",
-            err=True,
-        )
     return SecretCipher(tuple(dict.fromkeys([*theirs, *ours])))
 
 

@@ -11,7 +11,7 @@ import click
 
 from fhirpub.app.admin import AdminContext, open_admin
 from fhirpub.auth.tenants import require_enabled_tenant
-from fhirpub.cli.new_key import announcing_new_key
+from fhirpub.cli.new_key import noticing_new_key
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_record, print_table
 from fhirpub.cli.webhooks.endpoint_lookup import (
@@ -102,8 +102,10 @@ def add(
             await require_enabled_tenant(open_.store, tenant_id)
             return await open_.endpoints.add(tenant_id, fields, trusted=True)
 
-    with announcing_new_key(config):
+    with noticing_new_key(config) as notes:
         disclosed = asyncio.run(added())
+    for note in notes:
+        click.echo(note, err=True)
     print_record(
         "Endpoint added.",
         record_with_secrets(disclosed),

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fhirpub.errors import PluginError
-from fhirpub.plugin_host.loader import PluginSource, available, load
+from fhirpub.plugin_host.loader import PluginSource, available, load, load_key_provider
 from tests.unit.plugin_host.installing import MODULE, Install, declaring, words_of
 
 
@@ -207,3 +207,58 @@ def test_a_plugin_for_another_version_is_not_available(install: Install) -> None
     install("flags", declaring(), group="fhirpub.plugins.v2")
 
     assert "flags" not in {plugin_source.name for plugin_source in available()}
+
+
+PROVIDER = """
+from fhirpub.plugin_api import KeyProvider, hookimpl
+
+@hookimpl
+def fhirpub_key_provider():
+    %s
+    return KeyProvider(name=%r, wrap=lambda key: key[::-1], unwrap=lambda wrapped: wrapped[::-1])
+"""
+
+
+def test_a_plugin_may_wrap_keys_and_add_no_type(install: Install) -> None:
+    install("kms", PROVIDER % ("", "vault"))
+    install("flags", declaring())
+
+    provider = load_key_provider(["flags", "kms"])
+
+    assert list(load(["flags", "kms"])) == ["Flag"]
+    assert provider is not None
+    assert provider.name == "vault"
+    assert provider.unwrap(provider.wrap(b"key")) == b"key"
+
+
+def test_most_plugins_wrap_no_keys(install: Install) -> None:
+    install("flags", declaring())
+
+    assert load_key_provider(["flags"]) is None
+
+
+def test_two_plugins_that_wrap_keys_are_refused(install: Install) -> None:
+    install("one", PROVIDER % ("", "vault"))
+    install("two", PROVIDER % ("", "kms"))
+
+    with pytest.raises(PluginError, match="one and two have fhirpub_key_provider: enable one"):
+        load_key_provider(["one", "two"])
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "words"),
+    [
+        ("", "Vault 1", "must return a KeyProvider whose name is of lower-case letters"),
+        ("return 7", "vault", "must return a KeyProvider"),
+        ("1 / 0", "vault", "fhirpub_key_provider failed: ZeroDivisionError"),
+    ],
+)
+def test_a_key_provider_that_cannot_be_used_is_reported_in_one_line(
+    install: Install, line: str, name: str, words: str
+) -> None:
+    install("kms", PROVIDER % (line, name))
+
+    with pytest.raises(PluginError) as refusal:
+        load_key_provider(["kms"])
+
+    assert words in str(refusal.value)
