@@ -27,7 +27,6 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── TokenRefused                 the token endpoint's own errors (RFC 6749)
     ├── StoreUnavailable             the store cannot answer now
     ├── SecretsUnavailable           the secrets of an endpoint cannot be encrypted or decrypted
-    │   └── SaltUnavailable          the salt of a tenant cannot be decrypted
     └── ConfigurationError           the operator's settings are wrong
         └── PluginError              a plugin is
 """
@@ -335,19 +334,11 @@ class SecretsUnavailable(FhirpubError):
     """The secrets of webhooks' endpoints cannot be used. ``reason`` is for the operator only."""
 
     details = RequestProblem.WEBHOOKS_UNAVAILABLE
-
     text = "webhooks cannot be used at the moment: the operator has to set their key"
 
     def __init__(self, reason: str) -> None:
         super().__init__(self.text)
         self.reason = reason
-
-
-class SaltUnavailable(SecretsUnavailable):
-    """The salt of a tenant is encrypted under a key that is not here, or was damaged."""
-
-    details = RequestProblem.TENANT_UNAVAILABLE
-    text = "this tenant cannot be served at the moment: the operator has to restore its key"
 
 
 class ConfigurationError(FhirpubError):

@@ -12,8 +12,7 @@ from functools import lru_cache
 
 import orjson
 
-from fhirpub.errors import SaltUnavailable
-from fhirpub.sealed import is_sealed
+from fhirpub.sealed import SaltUnavailable, is_sealed
 
 _ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _VERSION_4 = (4 << 76) | (2 << 62)

@@ -125,7 +125,7 @@ class KeySource:
         try:
             wrapped = bytes(provider.wrap(key))
         except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
-            raise _refused(provider, "wrap a key", problem) from None
+            raise _refused(provider, "cannot wrap a key", problem) from None
         line = f"{provider.name}:{base64.b64encode(wrapped).decode()}"
         if self._unwrap(line) != key:
             raise ConfigurationError(f"key provider {provider.name}: unwraps another key")
@@ -174,14 +174,12 @@ class KeySource:
         try:
             return bytes(provider.unwrap(wrapped))
         except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
-            raise _refused(provider, "unwrap the key", problem) from None
+            raise _refused(provider, "cannot unwrap the key", problem) from None
 
 
 def _refused(provider: KeyProvider, action: str, problem: Exception) -> SecretsUnavailable:
     """Return an error with the class of a provider's problem; its text might hold a key."""
-    return SecretsUnavailable(
-        f"key provider {provider.name}: cannot {action} ({type(problem).__name__})"
-    )
+    return SecretsUnavailable(f"key provider {provider.name}: {action} ({type(problem).__name__})")
 
 
 def _from_environment() -> tuple[str, str] | None:

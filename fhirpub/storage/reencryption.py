@@ -1,6 +1,6 @@
 """Salts and private keys under the key that encrypts now: safe to interrupt and to repeat.
 
-Each one is replaced by itself, and only if it is still the one that was read. So the work may end
+Each one is replaced on its own, and only if it is still the one that was read. So the work may end
 anywhere, and other processes may do the same, or disable a tenant, at the same time.
 """
 

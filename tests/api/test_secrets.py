@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import Config
+from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import ConfigurationError
 from fhirpub.sealed import MARK
@@ -62,12 +62,13 @@ def test_a_new_store_has_no_salt_and_no_signing_key_in_clear(tmp_path: Path) -> 
 
 
 def test_reports_and_tokens_are_the_same_after_their_store_was_encrypted(tmp_path: Path) -> None:
-    with RunningService(tmp_path, open_store=in_clear) as service:
+    config = Config(auth=AuthConfig(issuer="https://fhir.lab"))
+    with RunningService(tmp_path, config=config, open_store=in_clear) as service:
         lab = service.integrator()
         first = report_id(lab, "R-1")
     assert not rows(tmp_path, "SELECT 1 FROM tenant WHERE length(salt) <> 32")
 
-    with RunningService(tmp_path) as service:
+    with RunningService(tmp_path, config=config) as service:
         token = replace(lab, service=service)
         service.call(reencrypt(service.services.store, on_progress=lambda _done, _all: None))
 
@@ -150,8 +151,7 @@ def test_a_key_that_is_put_into_the_file_is_used_without_a_restart(
 
         kept.write_text("half a li")
         kept.write_text(f"{base64.b64encode(NEW).decode()}\n{old}")
-        wait_until(lambda: cipher.keys[0] == NEW)
-
+        assert wait_until(lambda: cipher.keys[0] == NEW)
         assert lab.register(register_body("R-1")).status == 201
         assert service.integrator("Later").register(register_body("R-1")).status == 201
     under_new = SecretCipher([NEW])

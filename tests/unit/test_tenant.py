@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.errors import SaltUnavailable
-from fhirpub.sealed import MARK
+from fhirpub.sealed import MARK, SaltUnavailable
 from fhirpub.tenant import Tenant
 
 TENANT = Tenant("t", "Lab", bytes(range(32)), 1)

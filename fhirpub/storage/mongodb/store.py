@@ -104,7 +104,7 @@ def from_url(
     store = MongoStore(
         client, url=url, deadline_seconds=deadline_seconds, production=production, clock=clock
     )
-    store.cipher = cipher or SecretCipher()
+    store.cipher = SecretCipher() if cipher is None else cipher
     return store
 
 

@@ -102,7 +102,7 @@ class SqliteStore(SqliteCredentials, SqliteQuotas, SqliteWebhooks, Store):
         self._deadline = deadline_seconds
         self._clock = clock
         self._shared = shared
-        self.cipher = cipher or SecretCipher()
+        self.cipher = SecretCipher() if cipher is None else cipher
 
     async def start(self) -> None:
         if self._file is None:
