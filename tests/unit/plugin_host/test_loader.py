@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
-from fhirpub.errors import PluginError
+from fhirpub.app.stores import open_store
+from fhirpub.config.settings import Config, PluginsConfig, StorageConfig
+from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.plugin_host.loader import PluginSource, available, load, load_key_provider
+from fhirpub.tenant import Tenant
 from tests.unit.plugin_host.installing import MODULE, Install, declaring, words_of
 
 
@@ -229,6 +233,25 @@ def test_a_plugin_may_wrap_keys_and_add_no_type(install: Install) -> None:
     assert provider is not None
     assert provider.name == "vault"
     assert provider.unwrap(provider.wrap(b"key")) == b"key"
+
+
+async def test_a_new_store_gets_a_key_that_the_plugin_has_wrapped(
+    install: Install, tmp_path: Path
+) -> None:
+    install("kms", PROVIDER % ("", "vault"))
+    storage = StorageConfig(url=f"sqlite:///{tmp_path}/f.db")
+    config = Config(storage=storage, plugins=PluginsConfig(enabled=["kms"]))
+    tenant = Tenant.new("Lab", created=1)
+
+    async with open_store(config) as store:
+        await store.put_tenant(tenant)
+    async with open_store(config) as again:
+        assert await again.tenants() == [tenant]
+
+    assert (tmp_path / "f.webhook-keys").read_text().startswith("vault:")
+    with pytest.raises(ConfigurationError, match=r"add the plugin to \[plugins\] enabled"):
+        async with open_store(Config(storage=storage)):
+            pass
 
 
 def test_most_plugins_wrap_no_keys(install: Install) -> None:
