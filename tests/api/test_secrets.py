@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import sqlite3
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from fhirpub.sealed import MARK
 from fhirpub.storage.reencryption import reencrypt
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.process import ServiceProcess
-from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import register_body
 from tests.waiting import wait_until
 
@@ -37,7 +39,7 @@ def change(folder: Path, *statements: str) -> None:
         connection.commit()
 
 
-def same_client(service: RunningService, lab: Integrator) -> Integrator:
+def same_client(service: RunningService | ServiceProcess, lab: Integrator) -> Integrator:
     again = replace(lab, service=service)
     again.log_in()
     return again
@@ -182,3 +184,51 @@ def test_a_database_without_a_key_keeps_them_in_clear(tmp_path: Path, mongodb_ur
             if one.purpose == "salt"
         ]
         assert secret.value == lab.tenant.salt
+
+
+def test_the_key_is_replaced_while_two_workers_serve(tmp_path: Path) -> None:
+    kept = tmp_path / "fhirpub.webhook-keys"
+    with ServiceProcess(tmp_path, workers=2) as process:
+        lab = process.integrator()
+        old = kept.read_text()
+        new = process.command("secrets", "new-key")["line"]
+        with publishing(lab) as answers:
+            kept.write_text(f"{new}\n{old}")
+            assert wait_until(lambda: read_again(process) == 2, 60)
+            resealed = process.command("secrets", "reseal")
+            kept.write_text(new)
+            assert wait_until(lambda: read_again(process) == 4, 60)
+            again = replace(lab)
+            again.log_in()
+        repeated = again.register(register_body("R-0"))
+        log = process.errors.read_text()
+
+    assert (resealed["salts"], resealed["signing_keys"]) == (1, 1)
+    assert {answer.status for answer in answers} == {201}
+    assert repeated.headers["location"] == answers[0].headers["location"]
+    assert not [key for key in (old.strip(), new) if key in log]
+    with ServiceProcess(tmp_path) as process:
+        same_client(process, lab)
+
+
+@contextlib.contextmanager
+def publishing(lab: Integrator) -> Iterator[list[Answer]]:
+    """Register reports until the block ends; yield the responses."""
+    answers: list[Answer] = []
+    stop = threading.Event()
+
+    def publish() -> None:
+        while not stop.wait(0.02):
+            answers.append(lab.register(register_body(f"R-{len(answers)}")))
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        stop.set()
+        thread.join()
+
+
+def read_again(process: ServiceProcess) -> int:
+    return process.errors.read_text().count("keys of the store's secrets read again")
