@@ -14,7 +14,7 @@ from fhirpub.app.services import build_services
 from fhirpub.app.stores import key_file, key_source, open_store
 from fhirpub.auth.clients import ends_soon
 from fhirpub.cli.check_advice import Finding, advise, advise_on_files
-from fhirpub.cli.check_secrets import find_secrets
+from fhirpub.cli.encryption.findings import find_secrets
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json

@@ -41,7 +41,7 @@ _COMMANDS = {
     "deliveries": "fhirpub.cli.webhooks.deliveries:deliveries",
     "patient": "fhirpub.cli.patient.command:patient",
     "keys": "fhirpub.cli.keys:keys",
-    "secrets": "fhirpub.cli.encryption:secrets",
+    "secrets": "fhirpub.cli.encryption.command:secrets",
     "check": "fhirpub.cli.check:check",
     "transfer": "fhirpub.cli.transfer:transfer",
     "plugins": "fhirpub.cli.settings:plugins",

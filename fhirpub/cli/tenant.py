@@ -11,7 +11,7 @@ import click
 from fhirpub.app.admin import open_admin
 from fhirpub.app.stores import open_store
 from fhirpub.auth import tenants
-from fhirpub.cli.new_key import noticing_new_key
+from fhirpub.cli.encryption.new_key import noticing_new_key
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.config.settings import Config

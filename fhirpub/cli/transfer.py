@@ -135,7 +135,9 @@ def _other(config: Config, target: str) -> Config:
         return replace(config, storage=replace(config.storage, url=target))
     if not Path(target).is_file():  # not shown: it may be a mistyped URL with a password
         raise ConfigurationError("--to: is neither the URL of a store nor a file of settings")
-    return replace(config, storage=load(Path(target), environment={}).storage)
+    named = load(Path(target), environment={})
+    webhooks = replace(config.webhooks, keys_file=named.webhooks.keys_file)
+    return replace(config, storage=named.storage, webhooks=webhooks)
 
 
 class _Rate:

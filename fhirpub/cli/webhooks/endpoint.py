@@ -11,7 +11,7 @@ import click
 
 from fhirpub.app.admin import AdminContext, open_admin
 from fhirpub.auth.tenants import require_enabled_tenant
-from fhirpub.cli.new_key import noticing_new_key
+from fhirpub.cli.encryption.new_key import noticing_new_key
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_record, print_table
 from fhirpub.cli.webhooks.endpoint_lookup import (

@@ -32,7 +32,7 @@ from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, BlobInfo, Page, SearchQuery, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
-from fhirpub.storage.mongodb.credentials import MongoCredentials
+from fhirpub.storage.mongodb.credentials.store import MongoCredentials
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.member_reads import filter_by_key
 from fhirpub.storage.mongodb.opened import Opened

@@ -241,12 +241,13 @@ def test_secrets_get_under_the_key_of_the_source_if_the_target_has_none(
     assert asyncio.run(secrets_in(mongodb_url, key)) == asyncio.run(secrets_in(encrypted, key))
 
 
+@pytest.mark.parametrize("group", ["storage", "webhooks"])
 def test_secrets_get_under_the_own_key_of_the_target(
-    run: Any, encrypted: str, tmp_path: Path
+    group: str, run: Any, encrypted: str, tmp_path: Path
 ) -> None:
     (tmp_path / "keys").write_text(base64.b64encode(b"t" * 32).decode())
     (tmp_path / "new.toml").write_text(
-        f'[storage]\nurl = "sqlite:///{tmp_path}/new.db"\nkeys_file = "{tmp_path}/keys"\n'
+        f'storage.url = "sqlite:///{tmp_path}/new.db"\n{group}.keys_file = "{tmp_path}/keys"\n'
     )
 
     done = run("transfer", "--to", "new.toml", FHIRPUB_STORAGE__URL=encrypted)

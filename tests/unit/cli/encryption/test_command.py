@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from fhirpub.app.admin import open_admin
 from fhirpub.app.stores import open_with
-from fhirpub.cli.encryption import secrets
+from fhirpub.cli.encryption.command import secrets
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
 from fhirpub.encryption.cipher import SecretCipher
