@@ -22,6 +22,7 @@ from pathlib import Path
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.logging import configure
@@ -30,7 +31,6 @@ from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
-from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.transport.envelope import event_id
 from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import new_secret

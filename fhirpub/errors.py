@@ -333,11 +333,10 @@ class SecretsUnavailable(FhirpubError):
     """The secrets of webhooks' endpoints cannot be used. ``reason`` is for the operator only."""
 
     details = RequestProblem.WEBHOOKS_UNAVAILABLE
+    text = "webhooks cannot be used at the moment: the operator has to set their key"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(
-            "webhooks cannot be used at the moment: the operator has to set their key"
-        )
+        super().__init__(self.text)
         self.reason = reason
 
 

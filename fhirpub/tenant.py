@@ -7,10 +7,12 @@ import re
 import secrets
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import orjson
+
+from fhirpub.sealed import SaltUnavailable, is_sealed
 
 _ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _VERSION_4 = (4 << 76) | (2 << 62)
@@ -25,12 +27,13 @@ class Tenant:
     """An organization that publishes; everything stored belongs to exactly one.
 
     ``salt`` (32 random bytes) is made with the tenant and never changes: every id of the tenant
-    follows from it. ``created`` is in milliseconds UTC.
+    follows from it. If it could not be decrypted, it is as stored, and every use of it raises
+    SaltUnavailable. ``created`` is in milliseconds UTC.
     """
 
     id: str
     name: str
-    salt: bytes
+    salt: bytes = field(repr=False)
     created: int
     disabled: bool = False
 
@@ -38,6 +41,10 @@ class Tenant:
     def new(cls, name: str, *, created: int) -> Tenant:
         """Return a tenant with a fresh id and salt."""
         return cls(id=str(uuid.uuid4()), name=name, salt=secrets.token_bytes(32), created=created)
+
+    def signature(self, message: bytes) -> bytes:
+        """Return the HMAC-SHA-256 of a message under the salt."""
+        return _signed(self.salt, message)
 
     def resource_id(self, type_name: str, system: str, value: str) -> str:
         """Return the id that a business identifier always gets in this tenant (ADR 2).
@@ -94,14 +101,20 @@ def _mask(salt: bytes, part_name: str) -> int:
 
 def _hmac(salt: bytes, message: bytes) -> int:
     """Return the first 128 bits of HMAC-SHA-256."""
+    return int.from_bytes(_signed(salt, message)[:16])
+
+
+def _signed(salt: bytes, message: bytes) -> bytes:
     keyed = _hmac_with_salt(salt).copy()
     keyed.update(message)
-    return int.from_bytes(keyed.digest()[:16])
+    return keyed.digest()
 
 
 @lru_cache(maxsize=1024)
 def _hmac_with_salt(salt: bytes) -> hmac.HMAC:
     """Return the beginning of every HMAC with a salt: to begin costs more than to go on."""
+    if is_sealed(salt):  # ids computed from it would be those of another tenant
+        raise SaltUnavailable("the salt of a tenant cannot be decrypted: run `fhirpub check`")
     return hmac.new(salt, digestmod="sha256")
 
 

@@ -8,7 +8,7 @@ from contextlib import (
 )
 from dataclasses import dataclass
 
-from fhirpub.app.stores import open_store, prepare_cipher
+from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.loader import load
@@ -17,7 +17,6 @@ from fhirpub.storage.store import Store
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import EndpointService
 from fhirpub.webhooks.management.event_types import EventTypes
-from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.transport.sender import Sender
 
 
@@ -40,9 +39,7 @@ async def open_admin(config: Config) -> AsyncGenerator[AdminContext, None]:
     async with open_store(config) as store, Sender(config.webhooks, clock=now_ms) as sender:
         yield AdminContext(
             store=store,
-            endpoints=create_endpoint_service(
-                config, store, await prepare_cipher(config, store), sender, types, now_ms
-            ),
+            endpoints=create_endpoint_service(config, store, sender, types, now_ms),
             deliveries=DeliveryLog(store, clock=now_ms),
         )
 
@@ -50,7 +47,6 @@ async def open_admin(config: Config) -> AsyncGenerator[AdminContext, None]:
 def create_endpoint_service(
     config: Config,
     store: Store,
-    seal: SecretCipher,
     sender: Sender,
     types: Mapping[str, ResourceType],
     clock: Clock,
@@ -59,7 +55,7 @@ def create_endpoint_service(
     return EndpointService(
         store=store,
         sender=sender,
-        seal=seal,
+        seal=store.cipher,
         event_types=EventTypes.of(types.values()),
         config=config,
         clock=clock,

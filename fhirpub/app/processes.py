@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from fhirpub.app import stores
+from fhirpub.app.secret_checks import follow_keys, report_lost_key
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services, create_sender
 from fhirpub.app.stores import OpenStore
@@ -132,12 +133,15 @@ async def _dispatch(config: Config, announce: Callable[[], None], stop: asyncio.
         WebhookWorker(
             store,
             config=config,
-            seal=await stores.prepare_cipher(config, store),
+            seal=store.cipher,
             metrics=metrics,
             clock=now_ms,
             sender=sender,
         ).running(),
     ):
+        await report_lost_key(store)
+        following = asyncio.create_task(follow_keys(store.cipher))
         announce()
         await stop.wait()
+        following.cancel()
         _log.info("stopping", drain_seconds=config.server.drain_seconds)

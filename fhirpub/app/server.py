@@ -11,6 +11,7 @@ from contextlib import (
     suppress,
 )
 
+from fhirpub.app.secret_checks import follow_keys
 from fhirpub.errors import StoreUnavailable
 from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.server import Bounds, Server
@@ -57,6 +58,7 @@ async def run_server(
             services.trimmer.run(),
             services.quota_exchange.run(),
             services.loop_lag.run(services.metrics.loop_lag.observe),
+            follow_keys(services.store.cipher),
         )
     ]
     async with AsyncExitStack() as auditing, AsyncExitStack() as sending:

@@ -14,6 +14,7 @@ from functools import partial
 from fhirpub.app import compute, stores
 from fhirpub.app.admin import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
+from fhirpub.app.secret_checks import require_readable_secrets
 from fhirpub.app.stores import OpenStore
 from fhirpub.audit.checkpoint import TYPE
 from fhirpub.audit.parameters import capability
@@ -39,9 +40,6 @@ from fhirpub.web.services import Services
 from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
-from fhirpub.webhooks.management.secret_encryption import (
-    SecretCipher,
-)
 from fhirpub.webhooks.transport.sender import Sender
 
 _LEASE_SECONDS = 15.0
@@ -57,17 +55,17 @@ async def build_services(
     """Build every part of the service until the block ends; nothing listens yet.
 
     ``open_store`` opens the store to work on, by default the configured one.
-    Raises ConfigurationError, PluginError, StoreUnavailable.
+    Raises ConfigurationError, PluginError, SecretsUnavailable, StoreUnavailable.
     """
     storeless = create_context(config, clock=clock)
     types = storeless.types
     metrics = Metrics(serves=True, sends=_sends(config))
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
+        await require_readable_secrets(store)
         tokens = await _start_tokens(config, store, clock, stack)
         sender = await stack.enter_async_context(create_sender(config, metrics, clock))
-        seal = await stores.prepare_cipher(config, store)
-        sending = _sending(config, store, seal, sender, metrics, clock)
+        sending = _sending(config, store, sender, metrics, clock)
         context = replace(
             storeless, resources=store, added=sending.ring if sending else ignore_new_events
         )
@@ -100,7 +98,7 @@ async def build_services(
                 patience_seconds=limits.body_seconds,
             ),
             readiness=Readiness(store.check),
-            endpoints=create_endpoint_service(config, store, seal, sender, types, clock),
+            endpoints=create_endpoint_service(config, store, sender, types, clock),
             deliveries=DeliveryLog(store, clock=clock),
             sending=sending,
             statement=capabilities,
@@ -164,7 +162,6 @@ def create_sender(config: Config, metrics: Metrics, clock: Clock) -> Sender:
 def _sending(
     config: Config,
     store: Store,
-    seal: SecretCipher,
     sender: Sender,
     metrics: Metrics,
     clock: Clock,
@@ -175,7 +172,7 @@ def _sending(
     """
     if not _sends(config):
         return None
-    create = partial(WebhookWorker, config=config, seal=seal, metrics=metrics, clock=clock)
+    create = partial(WebhookWorker, config=config, seal=store.cipher, metrics=metrics, clock=clock)
     own = store.for_other_loop()
     if own is None:
         return create(store, sender=sender)

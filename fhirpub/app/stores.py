@@ -1,37 +1,50 @@
-"""Opens the configured store and the key that encrypts the secrets in it."""
+"""Opens the configured store, with the keys that encrypt the secrets in it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
 )
+from functools import partial
 from pathlib import Path
 
 from fhirpub.config.settings import Config
-from fhirpub.runtime.logging import logger
+from fhirpub.encryption.cipher import SecretCipher
+from fhirpub.encryption.keys import KeySource
+from fhirpub.plugin_host.loader import load_key_provider
 from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.store import Store
-from fhirpub.webhooks.management.secret_encryption import (
-    LOST_KEY,
-    SecretCipher,
-    create_key_file,
-    load_cipher,
-)
 
 OpenStore = Callable[[Config], AbstractAsyncContextManager[Store]]
 
 _MONGODB_SCHEMES = ("mongodb://", "mongodb+srv://")
-
-_log = logger()
 
 
 @asynccontextmanager
 async def open_store(config: Config, *, create: bool = True) -> AsyncGenerator[Store, None]:
     """Open the configured store until the block ends.
 
-    ``create`` a missing SQLite file; otherwise a missing file is StoreUnavailable.
+    ``create`` a missing SQLite file, and the file of its key if nothing is encrypted yet;
+    otherwise a missing store file is StoreUnavailable.
+
+    Raises ConfigurationError, PluginError, SecretsUnavailable, StoreUnavailable.
+    """
+    source = key_source(config)
+    cipher = SecretCipher(await asyncio.to_thread(source.read), read=source.read)
+    async with open_with(config, cipher, create=create) as store:
+        if create and not cipher:
+            await _create_key(store, source)
+        yield store
+
+
+@asynccontextmanager
+async def open_with(
+    config: Config, cipher: SecretCipher, *, create: bool = True
+) -> AsyncGenerator[Store, None]:
+    """Open the configured store with a cipher until the block ends; no key is created.
 
     Raises ConfigurationError, StoreUnavailable.
     """
@@ -41,14 +54,37 @@ async def open_store(config: Config, *, create: bool = True) -> AsyncGenerator[S
         production = config.auth.environment == "production"
         from fhirpub.storage.mongodb import store as mongodb  # noqa: PLC0415 - a sixth of a second
 
-        store = mongodb.from_url(url, deadline_seconds=seconds, production=production)
+        store = mongodb.from_url(
+            url, deadline_seconds=seconds, production=production, cipher=cipher
+        )
     else:
-        store = sqlite.from_url(url, deadline_seconds=seconds, make=create)
+        store = sqlite.from_url(url, deadline_seconds=seconds, make=create, cipher=cipher)
     await store.start()
     try:
         yield store
     finally:
         await store.stop()
+
+
+async def _create_key(store: Store, source: KeySource) -> None:
+    """Create the key file of a new SQLite store, from which the cipher gets its key.
+
+    Where something is encrypted already, no key is created: it could not decrypt that.
+    """
+    secrets = await store.stored_secrets()
+    states = {
+        store.cipher.state(one.value, owner=one.owner, purpose=one.purpose) for one in secrets
+    }
+    if states <= {"clear"} and not await store.all_endpoints():
+        store.cipher.use(await asyncio.to_thread(source.create))
+    else:  # another process may have created it since
+        await asyncio.to_thread(store.cipher.reload)
+
+
+def key_source(config: Config) -> KeySource:
+    """Return the place of the keys that encrypt the secrets in the configured store."""
+    provider = partial(load_key_provider, config.plugins.enabled)
+    return KeySource(config, beside=key_file(config), provider=provider)
 
 
 def key_file(config: Config) -> Path | None:
@@ -68,19 +104,3 @@ def sqlite_file(config: Config) -> Path | None:
         return None
     file = Path(config.storage.url.removeprefix(sqlite.SCHEME))
     return file if file.name else None
-
-
-async def prepare_cipher(config: Config, store: Store) -> SecretCipher:
-    """Return the cipher that encrypts endpoints' secrets at rest.
-
-    A new SQLite store gets a new key file. Where endpoints exist, no key is created: it could
-    not decrypt their secrets. Raises ConfigurationError, StoreUnavailable.
-    """
-    beside = key_file(config)
-    seal = load_cipher(config.webhooks, beside=beside)
-    if seal:
-        return seal
-    if await store.all_endpoints():
-        _log.error("no webhook can be signed", reason=LOST_KEY)
-        return seal
-    return seal if beside is None else create_key_file(beside)

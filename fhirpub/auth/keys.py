@@ -18,9 +18,10 @@ from jose import jwk
 from jose.backends.base import Key
 
 from fhirpub.config.settings import ENVIRONMENTS, AuthConfig
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger, where
+from fhirpub.sealed import is_sealed
 from fhirpub.storage.contract import CredentialStore, SigningKey
 
 FRESH_SECONDS = 30
@@ -195,6 +196,7 @@ class KeyRing:
             _log.error(
                 "signing key cannot be read; `fhirpub keys rotate` makes another",
                 kid=kid,
+                reason=problem.reason if isinstance(problem, SecretsUnavailable) else None,
                 **where(problem),
             )
 
@@ -239,7 +241,9 @@ def _create_key(config: AuthConfig, now: int) -> SigningKey:
 
 
 def make_ready(record: SigningKey) -> ReadyKey:
-    """Return a key ready to use, whether it is retired or not."""
+    """Return a key ready to use, whether it is retired or not; raises SecretsUnavailable."""
+    if is_sealed(record.private_pem):
+        raise SecretsUnavailable("its private key cannot be decrypted: run `fhirpub check`")
     signer = jwk.construct(record.private_pem, record.algorithm)
     members = _public_members(signer)
     return ReadyKey(

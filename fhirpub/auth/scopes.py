@@ -14,7 +14,7 @@ WEBHOOKS = ("webhooks.read", "webhooks.write")
 _VERSION_1 = {"read": "rs", "write": "cud", "*": "cruds"}
 _ANY = "*"
 _BY_NAME_ONLY = frozenset({"AuditEvent"})
-"""Types that ``*`` does not stand for: a scope names them (D-326)."""
+"""Types that ``*`` does not stand for: a scope names them (D-331)."""
 
 
 def permits(scopes: Sequence[str], type_name: str, letter: str) -> bool:

@@ -11,9 +11,10 @@ from pathlib import Path
 import click
 
 from fhirpub.app.services import build_services
-from fhirpub.app.stores import key_file, open_store, prepare_cipher
+from fhirpub.app.stores import key_file, key_source, open_store
 from fhirpub.auth.clients import ends_soon
 from fhirpub.cli.check_advice import Finding, advise, advise_on_files
+from fhirpub.cli.encryption.findings import find_secrets
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
 from fhirpub.cli.printing import print_json
@@ -30,14 +31,8 @@ from fhirpub.fhir.times import instant
 from fhirpub.plugin_host import loader as plugin_loader
 from fhirpub.plugin_host.schemas import schema_and_element_problems
 from fhirpub.runtime.clock import now_ms
-from fhirpub.webhooks.management.secret_encryption import (
-    NO_KEY,
-    live_secrets,
-    load_cipher,
-    token_of,
-)
+from fhirpub.webhooks.management.secret_encryption import live_secrets, token_of
 
-_OF_OTHERS = 0o007
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
@@ -45,7 +40,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 @with_config_file
 @with_json
 def check(config_file: Path | None, *, as_json: bool) -> None:
-    """Check configuration, plugins, store, webhook keys and schemas; print a line per finding.
+    """Check configuration, plugins, store, secrets, webhooks, schemas; print a line per finding.
 
     A SQLite store that does not exist is created, as by `fhirpub serve`. The exit status is 1 if
     there is an error, and 0 if there are only warnings.
@@ -68,8 +63,19 @@ async def _findings(config_file: Path | None) -> list[Finding]:
     source = config_file or Path(DEFAULT_FILE)
     text = str(source) if source.exists() else "built-in defaults"
     found = [Finding("configuration", "ok", text), *advise(config), *_plugins(config)]
-    found += [finding async for finding in _reporting("store", _store(config))]
+    key = key_file(config)
+    is_new = key is not None and not key.exists()
+    try:
+        key_source(config).read()
+    except FhirpubError as problem:
+        return [*found, *_errors("secrets", problem)]
+    # The key of a new store may have to be wrapped by a plugin.
+    if not is_new or all(finding.level != "error" for finding in found):
+        found += [finding async for finding in _reporting("store", _store(config))]
     if all(finding.level != "error" for finding in found):
+        created = is_new and key is not None and key.exists()
+        secrets = find_secrets(config, created=created)
+        found += [finding async for finding in _reporting("secrets", secrets)]
         found += [finding async for finding in _reporting("webhooks", _webhooks(config))]
         found += [finding async for finding in _reporting("webhooks", _networks(config))]
         found += [finding async for finding in _reporting("clients", _secrets(config))]
@@ -105,26 +111,12 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
 
 
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:
-    """Check that the secrets of endpoints can be decrypted; create a key, as a start would."""
-    beside = key_file(config)
-    seal = load_cipher(config.webhooks, beside=beside)
+    """Check that the secrets of endpoints can be decrypted."""
     async with open_store(config) as store:
         endpoints = await store.all_endpoints()
-        made = beside if not (seal or endpoints) else None
-        if made:
-            await prepare_cipher(config, store)
     for endpoint in endpoints:
-        live_secrets(endpoint, seal, now=now_ms())
-        token_of(endpoint, seal)
-    if made:
-        yield Finding("webhooks", "ok", f"created {made}, the key of their secrets: keep a copy")
-        return
-    if not seal and beside is None:
-        yield Finding("webhooks", "warning", NO_KEY)
-        return
-    file = Path(config.webhooks.keys_file) if config.webhooks.keys_file else beside
-    if file is not None and file.exists() and file.stat().st_mode & _OF_OTHERS:
-        yield Finding("webhooks", "warning", f"{file} can be read by others: chmod o-rwx")
+        live_secrets(endpoint, store.cipher, now=now_ms())
+        token_of(endpoint, store.cipher)
     yield Finding(
         "webhooks", "ok", f"the secrets of all endpoints ({len(endpoints)}) can be decrypted"
     )

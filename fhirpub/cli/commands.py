@@ -41,6 +41,7 @@ _COMMANDS = {
     "deliveries": "fhirpub.cli.webhooks.deliveries:deliveries",
     "patient": "fhirpub.cli.patient.command:patient",
     "keys": "fhirpub.cli.keys:keys",
+    "secrets": "fhirpub.cli.encryption.command:secrets",
     "audit": "fhirpub.cli.audit.command:audit",
     "check": "fhirpub.cli.check:check",
     "transfer": "fhirpub.cli.transfer:transfer",

@@ -12,6 +12,7 @@ from fhirpub.app.admin import open_admin
 from fhirpub.app.changes import recorded
 from fhirpub.app.stores import open_store
 from fhirpub.auth import tenants
+from fhirpub.cli.encryption.new_key import noticing_new_key
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.config.settings import Config
@@ -41,12 +42,14 @@ def add(name: str, config: Config, *, as_json: bool) -> None:
         raise click.BadParameter(
             "must be one line of printable text, not blank", param_hint="NAME"
         )
-    added = asyncio.run(_add(config, name.strip()))
+    with noticing_new_key(config) as notes:
+        added = asyncio.run(_add(config, name.strip()))
+    following = f"Next, add credentials: fhirpub client add --tenant {added.id}"
     print_record(
         "Tenant added.",
         {"id": added.id, "name": added.name},
         as_json=as_json,
-        then=f"Next, add credentials: fhirpub client add --tenant {added.id}",
+        then="\n".join([*notes, following]),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from fhirpub.app.stores import open_store
+from fhirpub.app.stores import key_source, open_with
 from fhirpub.audit.transfer import transfer_trail
 from fhirpub.cli.audit.chains import seal_trail
 from fhirpub.cli.error_hints import explain
@@ -19,6 +19,7 @@ from fhirpub.cli.printing import print_json
 from fhirpub.cli.progress_line import ProgressLine
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import transfer as copying
 from fhirpub.storage.store import Store
@@ -79,16 +80,22 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
     )
     if progress.deliveries:
         click.echo(f"{progress.deliveries:,} webhook deliveries were new or changed.")
+    if key_source(config).read() and not key_source(other).read():
+        click.echo(
+            "The secrets in the other store are encrypted under the key of this one: name its "
+            "file in [storage] keys_file there."
+        )
     for item in progress.kept:
         click.echo(f"Differs in the other store and was not changed: {item}")
 
 
 async def _copy(config: Config, other: Config, line: ProgressLine) -> Progress:
     rate = _Rate()
+    cipher = await asyncio.to_thread(_cipher, config, other)
     async with AsyncExitStack() as stack:
-        source = await _open(stack, config, "the store to copy from")
+        source = await _open(stack, config, cipher, "the store to copy from")
         await seal_trail(config, source)
-        target = await _open(stack, other, "the store to copy to")
+        target = await _open(stack, other, cipher, "the store to copy to")
         try:
             progress = await copying.transfer(
                 source,
@@ -107,10 +114,20 @@ async def _copy(config: Config, other: Config, line: ProgressLine) -> Progress:
             line.end()
 
 
-async def _open(stack: AsyncExitStack, config: Config, name: str) -> Store:
+def _cipher(config: Config, other: Config) -> SecretCipher:
+    """Return a cipher with the keys of both stores, of which the target's own comes first.
+
+    A target without one gets everything under the key of the source. What no key decrypts is
+    copied as it is stored.
+    """
+    ours, theirs = key_source(config).read(), key_source(other).read()
+    return SecretCipher(tuple(dict.fromkeys([*theirs, *ours])))
+
+
+async def _open(stack: AsyncExitStack, config: Config, cipher: SecretCipher, name: str) -> Store:
     """Open a store; the error of a store that cannot be used names which of the two it is."""
     try:
-        return await stack.enter_async_context(open_store(config))
+        return await stack.enter_async_context(open_with(config, cipher))
     except StoreUnavailable as problem:
         words = explain(problem.reason)
         raise ConfigurationError(f"{name} cannot be used: {words}") from None
@@ -124,7 +141,9 @@ def _other(config: Config, target: str) -> Config:
         return replace(config, storage=replace(config.storage, url=target))
     if not Path(target).is_file():  # not shown: it may be a mistyped URL with a password
         raise ConfigurationError("--to: is neither the URL of a store nor a file of settings")
-    return replace(config, storage=load(Path(target), environment={}).storage)
+    named = load(Path(target), environment={})
+    webhooks = replace(config.webhooks, keys_file=named.webhooks.keys_file)
+    return replace(config, storage=named.storage, webhooks=webhooks)
 
 
 class _Rate:

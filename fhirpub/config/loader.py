@@ -146,6 +146,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if not server.host.strip():
         found.append(f"[server] host {EMPTY_HOST}")
     found += _auth_contradictions(AuthConfig(**values["auth"]))
+    found += _key_contradictions(values["storage"], values["webhooks"])
     if server.base_url and not _is_base_url(server.base_url):
         found.append(
             "[server] base_url must start with http:// or https://, name a host, and contain no "
@@ -187,6 +188,13 @@ def _auth_contradictions(auth: AuthConfig) -> list[str]:
     if auth.secret_days > MAX_SECRET_DAYS:
         found.append(f"[auth] secret_days must be at most {MAX_SECRET_DAYS}")
     return found
+
+
+def _key_contradictions(storage: Mapping[str, Any], webhooks: Mapping[str, Any]) -> list[str]:
+    named = {storage.get("keys_file", ""), webhooks.get("keys_file", "")} - {""}
+    if len(named) > 1:
+        return ["[webhooks] keys_file is an older name of [storage] keys_file: set only one"]
+    return []
 
 
 def _is_base_url(text: str) -> bool:

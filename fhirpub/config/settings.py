@@ -20,6 +20,7 @@ from fhirpub.config.monitoring import LogsConfig, MetricsConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import setting as _setting
+from fhirpub.config.storage import StorageConfig as StorageConfig  # noqa: PLC0414 - for others
 from fhirpub.config.webhooks import WebhooksConfig
 
 DEFAULT_FILE = "fhirpub.toml"
@@ -101,23 +102,6 @@ class AuthConfig:
         False,
         "Require scopes such as system/DiagnosticReport.cruds: a request whose token lacks the "
         "scope gets 403. If false, every client may do everything for its tenant.",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageConfig:
-    """The store, which holds all data."""
-
-    url: str = _setting(
-        "sqlite:///fhirpub-data/fhirpub.db",
-        "URL of the store: sqlite:///relative/path.db, sqlite:////absolute.db, or "
-        "mongodb://host/database, with ?replicaSet=name for a replica set and without it for a "
-        "sharded cluster. Many machines can share a MongoDB store.",
-    )
-    deadline_seconds: float = _setting(
-        10.0,
-        "Maximum time in seconds that a request waits for the store. After it the client gets 503 "
-        "and may repeat the request.",
     )
 
 

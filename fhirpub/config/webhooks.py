@@ -39,10 +39,8 @@ class WebhooksConfig:
     )
     keys_file: str = _setting(
         "",
-        "File of the keys that encrypt the secrets of endpoints, one per line, each 32 bytes in "
-        "base64. The first encrypts, all decrypt. FHIRPUB_WEBHOOK_KEYS in the environment takes "
-        "precedence. If both are empty, a key file is created next to a SQLite store, and "
-        "endpoints on MongoDB are refused.",
+        "Older name of keys_file in [storage], from when only secrets of endpoints were "
+        "encrypted. It still works, and so does FHIRPUB_WEBHOOK_KEYS. Set only one of the two.",
     )
     endpoints_per_tenant: int = _setting(100, "Maximum number of endpoints of one tenant.")
     connect_seconds: float = _setting(

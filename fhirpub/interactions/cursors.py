@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import hmac
 import json
 from collections.abc import Sequence
@@ -55,4 +54,4 @@ def _signature(text: bytes, tenant: Tenant, type_name: str, parameters: Paramete
         (parameter for parameter in parameters if parameter[0] != "_count"), key=itemgetter(0)
     )
     message = json.dumps([text.decode("latin-1"), type_name, filters]).encode()
-    return hmac.digest(tenant.salt, b"cursor:" + message, hashlib.sha256)[:_TAG_BYTES]
+    return tenant.signature(b"cursor:" + message)[:_TAG_BYTES]

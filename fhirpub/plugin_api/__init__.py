@@ -7,6 +7,7 @@ from fhirpub.fhir.elements import items_of
 from fhirpub.plugin_api.composition import CompositionEvents
 from fhirpub.plugin_api.event import Change, Event
 from fhirpub.plugin_api.hookspecs import hookimpl
+from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.parts import organization, patient, practitioner
 from fhirpub.plugin_api.resource_type import (
     Entry,
@@ -25,6 +26,7 @@ __all__ = [
     "Event",
     "Events",
     "Issue",
+    "KeyProvider",
     "Part",
     "ResourceType",
     "RuleContext",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pluggy
 
+from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.resource_type import ResourceType
 
 PROJECT = "fhirpub"
@@ -42,5 +43,17 @@ def fhirpub_resource_types() -> Sequence[ResourceType]:
 
     Returns:
         The types. Several plugins may be enabled; each adds its own.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_key_provider() -> KeyProvider:
+    """Return what wraps the keys that encrypt the secrets in the store.
+
+    It is called when a key is created or a wrapped one is read, not when a plugin is loaded.
+
+    Returns:
+        The provider. At most one of the enabled plugins may have this hook.
     """
     raise NotImplementedError

@@ -17,12 +17,13 @@ from typing import Any, cast
 import pluggy
 
 from fhirpub.errors import PluginError
-from fhirpub.plugin_api import ResourceType, SearchParameter, hookspecs
+from fhirpub.plugin_api import KeyProvider, ResourceType, SearchParameter, hookspecs
 from fhirpub.plugin_api.hookspecs import API_VERSION
 from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.suggestion import did_you_mean
 
 _GROUP = re.compile(r"fhirpub\.plugins(\.v(?P<version>[1-9][0-9]*))?")
+_PROVIDER = re.compile(r"[a-z][a-z0-9-]*")
 _HOOKS = [name for name in vars(hookspecs) if name.startswith("fhirpub_")]
 
 
@@ -144,9 +145,45 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f"; {did_you_mean(word, names) or others}"
 
 
+def load_key_provider(enabled: Sequence[str]) -> KeyProvider | None:
+    """Return what wraps the keys of the store, None if no enabled plugin does. Raises PluginError.
+
+    Plugins are imported for it: it is only called where a key is wrapped or created.
+    """
+    points = _entry_points()
+    found = {}
+    for name in dict.fromkeys(enabled):
+        source = _source_of(name, points)
+        where, manager = _place_of(source), _import_plugin(source)
+        for provider in _call(manager, "fhirpub_key_provider", where):
+            if not isinstance(provider, KeyProvider) or not _PROVIDER.fullmatch(provider.name):
+                raise PluginError(
+                    f"{where}: fhirpub_key_provider must return a KeyProvider whose name is of "
+                    "lower-case letters, digits and hyphens"
+                )
+            found[name] = provider
+    if len(found) > 1:
+        raise PluginError(
+            f"the plugins {' and '.join(found)} have fhirpub_key_provider: enable one"
+        )
+    return next(iter(found.values()), None)
+
+
 def _declared_by(source: PluginSource) -> Sequence[ResourceType]:
-    """Import a plugin and call its hook; the typed face of pluggy's relay."""
-    where = f"plugin {source.name} ({source.module})"
+    """Return the resource types of a plugin; none if it only has other hooks."""
+    where, manager = _place_of(source), _import_plugin(source)
+    if not manager.hook.fhirpub_resource_types.get_hookimpls():
+        return ()
+    return _resource_types(_call(manager, "fhirpub_resource_types", where), where)
+
+
+def _place_of(source: PluginSource) -> str:
+    return f"plugin {source.name} ({source.module})"
+
+
+def _import_plugin(source: PluginSource) -> pluggy.PluginManager:
+    """Import a plugin and return a manager of its hooks. Raises PluginError."""
+    where = _place_of(source)
     try:
         module = importlib.import_module(source.module)
     except (Exception, SystemExit) as problem:
@@ -161,12 +198,17 @@ def _declared_by(source: PluginSource) -> Sequence[ResourceType]:
         manager.register(module, name=source.name)
     except (pluggy.PluginValidationError, ValueError) as problem:
         raise PluginError(f"{where}: {_one_line(problem)}") from problem
+    return manager
+
+
+def _call(manager: pluggy.PluginManager, hook: str, where: str) -> list[Any]:
+    """Call a hook; the typed face of pluggy's relay."""
+    ((_name, module),) = manager.list_name_plugin()
     try:
-        answers = cast("list[Any]", manager.hook.fhirpub_resource_types())
+        return cast("list[Any]", getattr(manager.hook, hook)())
     except (Exception, SystemExit) as problem:
-        said = f"fhirpub_resource_types failed: {_words(problem)}{_place(problem, source.module)}"
-        raise PluginError(f"{where}: {said}") from problem
-    return _resource_types(answers, where)
+        place = _place(problem, getattr(module, "__name__", ""))
+        raise PluginError(f"{where}: {hook} failed: {_words(problem)}{place}") from problem
 
 
 def _hook_problems(manager: pluggy.PluginManager, module: ModuleType) -> Iterator[str]:

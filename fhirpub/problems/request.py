@@ -200,6 +200,12 @@ class RequestProblem(Problem):
         "The operator has not set the key that protects the secrets of endpoints.",
         "Ask the operator of the service.",
     )
+    TENANT_UNAVAILABLE = (
+        "tenant-unavailable",
+        "exception",
+        "The operator has to restore the key that protects the secret of the tenant.",
+        "Ask the operator of the service.",
+    )
     INTERNAL_ERROR = (
         "internal-error",
         "exception",

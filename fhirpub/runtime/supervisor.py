@@ -19,7 +19,8 @@ _MAX_WORKER_EXITS = 20
 _SECONDS = 60
 """How many workers may die within this time; beyond that a restart does not help."""
 _STORE_AWAY = os.EX_TEMPFAIL
-"""The status of a worker that could not use the store at its start: another may, later."""
+"""The status of a worker that could not use the store, or its keys, at its start: another may,
+later."""
 _PAUSE_SECONDS = 2.0
 """How long the next start waits then, uncounted; the other workers keep serving."""
 
@@ -144,7 +145,7 @@ class _Workers:
             status = 0
         except (StoreUnavailable, SecretsUnavailable) as problem:
             self._report(problem.reason)
-            status = _STORE_AWAY if isinstance(problem, StoreUnavailable) else status
+            status = _STORE_AWAY
         except FhirpubError as problem:
             self._report(str(problem))
         except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status

@@ -45,7 +45,7 @@ class Version:
             a member belongs to a later version of the same resource. Only `scan` returns them
             with the version that brought them.
         audit: The record of the write for the audit trail, as a JSON object, which the commit
-            carries until it is sealed (ADR 35); empty if there is no audit trail.
+            carries until it is sealed (ADR 34); empty if there is no audit trail.
     """
 
     id: str
@@ -245,7 +245,8 @@ class SigningKey:
         algorithm: The signature algorithm (RFC 7518, section 3.1).
         environment: The environment whose tokens it signs.
         created: When it was created, in milliseconds.
-        private_pem: The private key as PEM, in PKCS #8 (RFC 5208), unencrypted.
+        private_pem: The private key as PEM, in PKCS #8 (RFC 5208), unencrypted. If it could not
+            be decrypted in the store, it is as stored (`fhirpub.sealed.is_sealed`).
         retired: When a newer key replaced it, in milliseconds, or None. A retired key signs no
             more tokens, and verifies those that it signed until the last of them has expired.
     """

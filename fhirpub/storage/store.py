@@ -7,12 +7,14 @@ from abc import abstractmethod
 from fhirpub.storage.audit_contract import AuditStore
 from fhirpub.storage.contract import CredentialStore, Resources, StoreAdmin
 from fhirpub.storage.quota_contract import QuotaStore
+from fhirpub.storage.secret_contract import SecretStore
 from fhirpub.storage.webhook_contract import DeliveryQueueStore, Endpoints
 
 
 class Store(
     Resources,
     CredentialStore,
+    SecretStore,
     Endpoints,
     DeliveryQueueStore,
     QuotaStore,
@@ -22,8 +24,8 @@ class Store(
     """A store: all groups of methods, with a start, a check and a stop.
 
     An engine is a subclass of it that keeps the promises of `fhirpub.storage.contract`,
-    `fhirpub.storage.webhook_contract`, `fhirpub.storage.quota_contract` and
-    `fhirpub.storage.audit_contract`.
+    `fhirpub.storage.secret_contract`, `fhirpub.storage.webhook_contract`,
+    `fhirpub.storage.quota_contract` and `fhirpub.storage.audit_contract`.
     """
 
     @abstractmethod

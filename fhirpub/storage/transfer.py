@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from fhirpub.config.settings import ENVIRONMENTS
 from fhirpub.errors import ConfigurationError, Refused, StoreUnavailable
+from fhirpub.sealed import is_sealed
 from fhirpub.storage.contract import Client, SigningKey, Version
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
@@ -315,6 +316,11 @@ async def _settle_client(client: Client, target: Store) -> list[str]:
 
 def _tenant(tenant: Tenant, there: Tenant) -> Tenant:
     if there.salt != tenant.salt:
+        if is_sealed(there.salt) or is_sealed(tenant.salt):
+            raise ConfigurationError(
+                f"the tenant {tenant.id} cannot be compared, since its salt cannot be decrypted: "
+                "name the file of its key in [storage] keys_file"
+            )
         raise ConfigurationError(f"the target has another tenant with the id {tenant.id}")
     return replace(tenant, disabled=tenant.disabled or there.disabled)
 

@@ -36,7 +36,7 @@ from fhirpub.testing.contracts.store.audit import AuditContract
 from fhirpub.testing.contracts.store.audit_chains import AuditChainContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
 from fhirpub.testing.contracts.store.commits import CommitContract
-from fhirpub.testing.contracts.store.credentials import CredentialContract
+from fhirpub.testing.contracts.store.credentials import CredentialContract, EncryptionContract
 from fhirpub.testing.contracts.store.criteria import CriteriaContract, criteria_of_every_form
 from fhirpub.testing.contracts.store.members import MemberContract
 from fhirpub.testing.contracts.store.other_loop import OtherLoopContract
@@ -135,6 +135,7 @@ class StoreContract(
     TenancyContract,
     BlobContract,
     CredentialContract,
+    EncryptionContract,
     QuotaContract,
     AuditContract,
     AuditChainContract,

@@ -423,7 +423,7 @@ def test_ten_megabytes_of_malice_are_validated_quickly(text: bytes) -> None:
 
     refusal = refusal_of(text)
 
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 4
     assert len(refusal) < 150
 
 
@@ -823,7 +823,7 @@ def test_a_narrative_of_a_megabyte_is_validated_quickly(text: str) -> None:
 
     narrative_problem(text)
 
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 4
 
 
 def test_a_narrative_with_many_attributes_is_validated_quickly() -> None:
@@ -833,7 +833,7 @@ def test_a_narrative_with_many_attributes_is_validated_quickly() -> None:
 
     assert narrative_problem(text)
 
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 4
 
 
 @pytest.mark.parametrize("content", ["<script>x</script>", "<p onclick='x'>a</p>", "<b>" * 300])
@@ -1013,7 +1013,7 @@ def test_no_search_value_is_slow_to_read() -> None:
         for value in values_of(text) or ():
             token_of(value)
 
-        assert time.process_time() - started < 1, (beginning, unit, end)
+        assert time.process_time() - started < 4, (beginning, unit, end)
 
 
 def test_no_route_is_slow_on_a_hostile_path(lab: Integrator) -> None:

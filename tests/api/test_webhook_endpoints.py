@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
+from fhirpub.auth.keys import rotate
 from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import BrokenRule
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import AttemptResult, Delivery
+from fhirpub.tenant import Tenant
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
@@ -950,11 +954,21 @@ def test_an_attempt_of_which_nothing_is_known_says_so(
 # Without the key
 
 
+async def _store_in_clear(folder: Path, tenant: Tenant) -> None:
+    store = SqliteStore(folder / "fhirpub.db", deadline_seconds=10)
+    await store.start()
+    await store.put_tenant(tenant)
+    await rotate(store, AuthConfig(), clock=now_ms)
+    await store.stop()
+
+
 def test_a_lost_key_is_reported_as_the_operators_fault(receiver: Receiver, tmp_path: Path) -> None:
+    """The store has salts and signing keys in clear, as those of earlier releases."""
     config = Config(webhooks=SETTINGS)
     with RunningService(tmp_path, config=config) as first:
         lab = first.integrator()
         kept = lab.request("POST", ENDPOINTS, {"url": receiver.url}).json
+    asyncio.run(_store_in_clear(tmp_path, lab.tenant))
     (tmp_path / "fhirpub.webhook-keys").unlink()
 
     with RunningService(tmp_path, config=config) as second:

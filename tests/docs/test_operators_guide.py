@@ -32,8 +32,9 @@ def opened(url: str) -> AbstractAsyncContextManager[Store]:
     return open_store(Config(storage=StorageConfig(url=url)))
 
 
-async def everything(url: str) -> tuple[object, ...]:
-    async with opened(url) as store:
+async def everything(url: str, key: Path | None = None) -> tuple[object, ...]:
+    settings = StorageConfig(url=url, keys_file=str(key or ""))
+    async with open_store(Config(storage=settings)) as store:
         versions = await store.scan(limit=100)
         blobs = [
             await whole_blobs(store, tenant, version.documents) for tenant, version in versions
@@ -71,7 +72,7 @@ async def test_a_store_is_moved_as_the_guide_says(tmp_path: Path, mongodb_url: s
 
     follow(MOVE, tmp_path, {"old.toml": old, "new.toml": mongodb_url})
 
-    assert await everything(mongodb_url) == await everything(old)
+    assert await everything(mongodb_url, tmp_path / "old.webhook-keys") == await everything(old)
 
 
 async def test_a_backup_is_made_and_restored_as_the_guide_says(

@@ -17,6 +17,7 @@ from fhirpub.storage.mongodb.collections import SEVERAL
 from fhirpub.storage.mongodb.schema import BLOB, PIECE, VERSION
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.mongodb.writes import Additions
+from fhirpub.storage.secret_contract import StoredSecret
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import new_id
@@ -34,6 +35,7 @@ class StoreWrapper(WebhooksWrapper, QuotasWrapper, AuditWrapper, Store):
 
     def __init__(self, inner: Store) -> None:
         self.inner = inner
+        self.cipher = inner.cipher
 
     async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
         return await self.inner.add(tenant, version, blobs)
@@ -94,6 +96,12 @@ class StoreWrapper(WebhooksWrapper, QuotasWrapper, AuditWrapper, Store):
 
     async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
         return await self.inner.rotate_signing_key(new, expected=expected)
+
+    async def stored_secrets(self) -> Sequence[StoredSecret]:
+        return await self.inner.stored_secrets()
+
+    async def replace_stored_secret(self, secret: StoredSecret, value: bytes) -> bool:
+        return await self.inner.replace_stored_secret(secret, value)
 
     async def count(self) -> int:
         return await self.inner.count()

@@ -44,6 +44,9 @@ def body(number: int) -> Any:
 def service_on(url: str, folder: Path, *, port: int = 0) -> ServiceProcess:
     folder.mkdir()
     settings: dict[str, dict[str, Any]] = {"storage": {"url": url}, "server": {"port": port}}
+    keys = folder.parent / "store.webhook-keys"  # of the store in a file, if that is the source
+    if keys.exists():
+        settings["storage"]["keys_file"] = str(keys)
     return ServiceProcess(folder, settings=settings)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from fhirpub.sealed import MARK, SaltUnavailable
 from fhirpub.tenant import Tenant
 
 TENANT = Tenant("t", "Lab", bytes(range(32)), 1)
@@ -25,3 +28,22 @@ def test_a_person_has_the_id_that_it_had_in_every_release() -> None:
         TENANT.person_id("https://registry.example/persons", "30111222")
         == "096313b8-7fb3-868a-8ff5-f1994a19cc96"
     )
+
+
+def test_a_salt_that_could_not_be_decrypted_is_never_used() -> None:
+    unread = Tenant("t", "Lab", MARK + b"x", 1)
+
+    for use in (
+        lambda: unread.resource_id("DiagnosticReport", "https://lab.example", "A-1"),
+        lambda: unread.part_id(REPORT, "patient"),
+        lambda: unread.member_id(REPORT, "observation", ["1"]),
+        lambda: unread.person_id("https://registry.example", "1"),
+        lambda: unread.apart_id(REPORT),
+        lambda: unread.signature(b"cursor"),
+    ):
+        with pytest.raises(SaltUnavailable):
+            use()
+
+
+def test_a_salt_is_not_in_the_repr_of_a_tenant() -> None:
+    assert repr(TENANT.salt) not in repr(TENANT)

@@ -12,6 +12,7 @@ from typing import Any
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, ServerConfig, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.plugin_host.loader import load
 from fhirpub.runtime.clock import Clock
@@ -22,7 +23,6 @@ from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.endpoints import EndpointService, EndpointWithSecrets
 from fhirpub.webhooks.management.event_types import EventTypes
-from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.transport.sender import Sender
 
 TENANT = "11111111-1111-4111-8111-111111111111"

@@ -11,8 +11,8 @@ import click
 
 from fhirpub.app.admin import AdminContext, open_admin
 from fhirpub.app.changes import recorded
-from fhirpub.app.stores import key_file
 from fhirpub.auth.tenants import require_enabled_tenant
+from fhirpub.cli.encryption.new_key import noticing_new_key
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_record, print_table
 from fhirpub.cli.webhooks.endpoint_lookup import (
@@ -106,11 +106,10 @@ def add(
                 doing.name("Endpoint", disclosed.endpoint.id)
                 return disclosed
 
-    key = key_file(config)
-    is_new = key is not None and not key.exists()
-    disclosed = asyncio.run(added())
-    if is_new and key is not None and key.exists():
-        click.echo(f"Created {key}, the key of webhooks' secrets: keep a copy.", err=True)
+    with noticing_new_key(config) as notes:
+        disclosed = asyncio.run(added())
+    for note in notes:
+        click.echo(note, err=True)
     print_record(
         "Endpoint added.",
         record_with_secrets(disclosed),

@@ -18,14 +18,10 @@ from fhirpub.storage.contract import (
     SMALL_BYTES,
     Blob,
     BlobInfo,
-    Client,
-    ClientSecret,
-    SigningKey,
     Version,
 )
 from fhirpub.storage.criteria import SearchValue, decode, encode, field_number
 from fhirpub.storage.mongodb.schema import NO_EVENTS
-from fhirpub.tenant import Tenant
 
 Document = Mapping[str, Any]
 Key = tuple[str, int]
@@ -279,68 +275,3 @@ def blob_of(document: Document) -> BlobInfo:
     """Return what is known of a blob."""
     d = document
     return BlobInfo(d["sha256"], d["content_type"], d["size"], d.get("data"))
-
-
-def tenant_document(tenant: Tenant) -> dict[str, Any]:
-    """Return the document of a tenant."""
-    return {
-        "_id": tenant.id,
-        "name": tenant.name,
-        "salt": tenant.salt,
-        "created": tenant.created,
-        "disabled": tenant.disabled,
-    }
-
-
-def tenant_of(document: Document) -> Tenant:
-    """Return the tenant of a document."""
-    d = document
-    return Tenant(d["_id"], d["name"], d["salt"], d["created"], d["disabled"])
-
-
-def client_document(client: Client) -> dict[str, Any]:
-    """Return the document of a client."""
-    return {
-        "_id": client.id,
-        "tenant": client.tenant,
-        "name": client.name,
-        "environment": client.environment,
-        "created": client.created,
-        "secrets": [{"digest": s.digest, "expires": s.expires} for s in client.secrets],
-        "scopes": list(client.scopes),
-        "disabled": client.disabled,
-    }
-
-
-def client_of(document: Document) -> Client:
-    """Return the client of a document."""
-    d = document
-    return Client(
-        id=d["_id"],
-        tenant=d["tenant"],
-        name=d["name"],
-        environment=d["environment"],
-        created=d["created"],
-        secrets=tuple(
-            ClientSecret(secret["digest"], secret["expires"]) for secret in d["secrets"]
-        ),
-        scopes=tuple(d["scopes"]),
-        disabled=d["disabled"],
-    )
-
-
-def key_document(key: SigningKey) -> dict[str, Any]:
-    """Return a signing key as it stands in the list of all."""
-    return {
-        "kid": key.kid,
-        "algorithm": key.algorithm,
-        "environment": key.environment,
-        "created": key.created,
-        "private_pem": key.private_pem,
-        "retired": key.retired,
-    }
-
-
-def key_of(document: Document) -> SigningKey:
-    """Return the signing key of an entry of that list."""
-    return SigningKey(**document)

@@ -160,7 +160,7 @@ async def _upgrade(database: Database) -> None:
     What a database of version 3 stores is counted afterwards (`stored_bytes.py`). Version 4 had no
     members: a process of that release would not find them. One of version 5 searches by indexes
     that are dropped afterwards, and one of version 6 expects no documents in a version. What an
-    older one stored has no record of its write (ADR 35).
+    older one stored has no record of its write (ADR 34).
     """
     old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5, 6, 7]}}
     found = await database[STORE].find_one(old)

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -26,13 +25,15 @@ from pymongo import ReadPreference, WriteConcern
 from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
+from fhirpub.storage.contract import Blob, BlobInfo, Page, SearchQuery, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.audit import MongoAudit
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
+from fhirpub.storage.mongodb.credentials.store import MongoCredentials
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.member_reads import filter_by_key
 from fhirpub.storage.mongodb.opened import Opened
@@ -42,7 +43,7 @@ from fhirpub.storage.mongodb.server_checks import examine
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes, count_base
 from fhirpub.storage.mongodb.webhooks import MongoWebhooks
 from fhirpub.storage.store import Store
-from fhirpub.tenant import Tenant, is_member_id
+from fhirpub.tenant import is_member_id
 
 SCHEMES = ("mongodb://", "mongodb+srv://")
 
@@ -68,7 +69,12 @@ _log = logger()
 
 
 def from_url(
-    url: str, *, deadline_seconds: float, production: bool, clock: Clock = now_ms
+    url: str,
+    *,
+    deadline_seconds: float,
+    production: bool,
+    clock: Clock = now_ms,
+    cipher: SecretCipher | None = None,
 ) -> MongoStore:
     """Return the store of ``mongodb://…/database?…``; ``production`` refuses a single server.
 
@@ -96,9 +102,11 @@ def from_url(
             f"options that MongoDB's drivers know; the driver says {type(refusal).__name__}"
         ) from None
     former.observe(client.delegate)
-    return MongoStore(
+    store = MongoStore(
         client, url=url, deadline_seconds=deadline_seconds, production=production, clock=clock
     )
+    store.cipher = SecretCipher() if cipher is None else cipher
+    return store
 
 
 def _overruled_options(url: str) -> list[str]:
@@ -112,7 +120,7 @@ def _overruled_options(url: str) -> list[str]:
     ]
 
 
-class MongoStore(MongoAudit, BlobSweep, MongoWebhooks, Store):
+class MongoStore(MongoAudit, MongoCredentials, BlobSweep, MongoWebhooks, Store):
     """A store in one database; made by :func:`from_url`."""
 
     def __init__(
@@ -174,6 +182,7 @@ class MongoStore(MongoAudit, BlobSweep, MongoWebhooks, Store):
             deadline_seconds=self._deadline,
             production=self._production,
             clock=self._clock,
+            cipher=self.cipher,
         )
 
     async def _close(self) -> None:
@@ -206,78 +215,6 @@ class MongoStore(MongoAudit, BlobSweep, MongoWebhooks, Store):
 
     def blob_pieces(self, tenant: str, blob: BlobInfo, part: slice) -> AsyncGenerator[bytes, None]:
         return self._open.reads.blob_pieces(tenant, blob, part)
-
-    async def put_tenant(self, tenant: Tenant) -> None:
-        await self._put(schema.TENANT, documents.tenant_document(tenant))
-
-    async def tenant(self, tenant_id: str) -> Tenant | None:
-        found = await self._list(schema.TENANT, {"_id": tenant_id})
-        return documents.tenant_of(found[0]) if found else None
-
-    async def tenants(self) -> Sequence[Tenant]:
-        found = [documents.tenant_of(document) for document in await self._list(schema.TENANT, {})]
-        return sorted(found, key=lambda each: (each.created, each.id))
-
-    async def put_client(self, client: Client) -> None:
-        await self._put(schema.CLIENT, documents.client_document(client))
-
-    async def replace_client(self, client: Client, *, over: Client) -> bool:
-        before, after = (documents.client_document(item) for item in (over, client))
-        async with within(self._deadline):
-            clients = self._collection(schema.CLIENT)
-            return bool((await clients.replace_one(before, after)).matched_count)
-
-    async def client(self, client_id: str) -> Client | None:
-        found = await self._list(schema.CLIENT, {"_id": client_id})
-        return documents.client_of(found[0]) if found else None
-
-    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
-        wanted = {} if tenant is None else {"tenant": tenant}
-        found = [documents.client_of(one) for one in await self._list(schema.CLIENT, wanted)]
-        return sorted(found, key=lambda each: (each.created, each.id))
-
-    async def put_signing_key(self, key: SigningKey) -> None:
-        await self._change_keys(
-            lambda keys: [*(item for item in keys if item.kid != key.kid), key]
-        )
-
-    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
-        (everything,) = await self._list(schema.STORE, {"_id": schema.KEYS})
-        keys = [documents.key_of(key) for key in everything["keys"]]
-        chosen = [key for key in keys if key.environment == environment]
-        return sorted(chosen, key=lambda each: (each.created, each.kid))
-
-    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
-        def change(keys: Sequence[SigningKey]) -> list[SigningKey] | None:
-            ours = [key for key in keys if key.environment == new.environment]
-            unretired = {our.kid for our in ours if our.retired is None}
-            if unretired != set(expected):
-                return None
-            retired = [
-                replace(key, retired=new.created) if key.kid in unretired else key for key in keys
-            ]
-            return [*retired, new]
-
-        return await self._change_keys(change)
-
-    async def _change_keys(
-        self, change: Callable[[Sequence[SigningKey]], Sequence[SigningKey] | None]
-    ) -> bool:
-        """Replace the list of all keys, which is one document, unless ``change`` gives None.
-
-        It is written only over the list that was read; if another was quicker, it is read again.
-        """
-        store = self._collection(schema.STORE)
-        async with within(self._deadline):
-            while True:
-                (read,) = await self._list(schema.STORE, {"_id": schema.KEYS})
-                changed = change([documents.key_of(key) for key in read["keys"]])
-                if changed is None:
-                    return False
-                keys = [documents.key_document(key) for key in changed]
-                over = {"_id": schema.KEYS, "keys": read["keys"]}
-                if (await store.update_one(over, {"$set": {"keys": keys}})).matched_count:
-                    return True
 
     async def identity(self) -> str:
         # The server gives each collection a UUID, which is one on all members of a set.

@@ -1,4 +1,4 @@
-"""Versions, documents, tenants, clients and signing keys as rows of the file, and back."""
+"""Versions and documents as rows of the file, and back."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fhirpub.storage.contract import SMALL_BYTES, Blob, Client, ClientSecret, SigningKey, Version
+from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
 from fhirpub.storage.sqlite.parameters import json_object
 from fhirpub.storage.sqlite.search import Entry, index_entries
-from fhirpub.tenant import Tenant
 
 Row = tuple[Any, ...]
 
@@ -189,59 +188,3 @@ def size_of(row: Row) -> int:
 def has_bytes(row: Row) -> bool:
     """Return whether a row came with its bytes, and not without since they are many."""
     return row[14] is not None
-
-
-def tenant_row(tenant: Tenant) -> Row:
-    """Return the row of a tenant."""
-    return (tenant.id, tenant.name, tenant.salt, tenant.created, tenant.disabled)
-
-
-def tenant_of(row: Row) -> Tenant:
-    """Return the tenant in a row."""
-    return Tenant(row[0], row[1], row[2], row[3], bool(row[4]))
-
-
-def client_row(client: Client) -> Row:
-    """Return the row of a client."""
-    secrets = json.dumps([[secret.digest.hex(), secret.expires] for secret in client.secrets])
-    row = (client.id, client.tenant, client.name, client.environment, client.created)
-    return (*row, secrets, json.dumps(client.scopes), client.disabled)
-
-
-def client_of(row: Row) -> Client:
-    """Return the client in a row."""
-    secrets = tuple(ClientSecret(bytes.fromhex(load[0]), load[1]) for load in json.loads(row[5]))
-    return Client(
-        id=row[0],
-        tenant=row[1],
-        name=row[2],
-        environment=row[3],
-        created=row[4],
-        secrets=secrets,
-        scopes=tuple(json.loads(row[6])),
-        disabled=bool(row[7]),
-    )
-
-
-def key_row(key: SigningKey) -> Row:
-    """Return the row of a signing key."""
-    return (
-        key.kid,
-        key.algorithm,
-        key.environment,
-        key.created,
-        key.private_pem,
-        key.retired,
-    )
-
-
-def key_of(row: Row) -> SigningKey:
-    """Return the signing key in a row."""
-    return SigningKey(
-        kid=row[0],
-        algorithm=row[1],
-        environment=row[2],
-        created=row[3],
-        private_pem=row[4],
-        retired=row[5],
-    )

@@ -257,6 +257,17 @@ KEYS = f"SELECT {_KEY} FROM signing_key WHERE environment = ? ORDER BY created, 
 UNRETIRED = "SELECT kid FROM signing_key WHERE environment = ? AND retired IS NULL"
 RETIRE = "UPDATE signing_key SET retired = ? WHERE environment = ? AND retired IS NULL"
 
+SECRETS = """
+    SELECT 'salt', id, salt, NOT disabled FROM tenant
+    UNION ALL
+    SELECT 'private key', environment || '/' || kid, private_pem, retired IS NULL FROM signing_key
+"""
+REPLACE_SALT = "UPDATE tenant SET salt = ? WHERE id = ? AND salt = ?"
+REPLACE_PRIVATE_KEY = (
+    "UPDATE signing_key SET private_pem = ? WHERE environment || '/' || kid = ? "
+    "AND private_pem = ?"
+)
+
 REPLACE_SEARCH = (
     "UPDATE version SET search = ?4 WHERE id = ?1 AND version = ?2 AND tenant = ?3 RETURNING rowid"
 )

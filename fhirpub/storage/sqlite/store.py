@@ -10,16 +10,15 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.contract import (
     MAX_PAGE_BYTES,
     Blob,
     BlobInfo,
-    Client,
     Page,
     SearchQuery,
-    SigningKey,
     Version,
 )
 from fhirpub.storage.id_search import FEW, lookup_by_ids
@@ -35,6 +34,7 @@ from fhirpub.storage.sqlite.blobs import (
     read_chunk,
     sweep,
 )
+from fhirpub.storage.sqlite.credentials.store import SqliteCredentials
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.quotas import SqliteQuotas
@@ -42,13 +42,7 @@ from fhirpub.storage.sqlite.rows import (
     PIECE_BYTES,
     Addition,
     Row,
-    client_of,
-    client_row,
     has_bytes,
-    key_of,
-    key_row,
-    tenant_of,
-    tenant_row,
     version_of,
 )
 from fhirpub.storage.sqlite.search import index_entries
@@ -56,7 +50,6 @@ from fhirpub.storage.sqlite.search_page import find_page, page_rows
 from fhirpub.storage.sqlite.shared_database import SharedDatabase
 from fhirpub.storage.sqlite.webhooks import SqliteWebhooks
 from fhirpub.storage.store import Store
-from fhirpub.tenant import Tenant
 
 SCHEME = "sqlite:///"
 _LARGEST_INTEGER = 2**63 - 1
@@ -66,7 +59,9 @@ _PIECES_TOGETHER = 2
 """The second one waits for the writer while the first one is committed."""
 
 
-def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteStore:
+def from_url(
+    url: str, *, deadline_seconds: float, make: bool = True, cipher: SecretCipher | None = None
+) -> SqliteStore:
     """Return the store of ``sqlite:///relative/path.db`` or ``sqlite:////absolute/path.db``.
 
     Raises ConfigurationError for anything else; names are taken as they stand, unescaped.
@@ -80,12 +75,12 @@ def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteS
     if set(name) & set("?#:\0"):
         raise ConfigurationError("[storage] url: the path must not contain ? # : or NUL")
     try:
-        return SqliteStore(Path(name), deadline_seconds=deadline_seconds, make=make)
+        return SqliteStore(Path(name), deadline_seconds=deadline_seconds, make=make, cipher=cipher)
     except FileNotFoundError:  # to what the path is relative
         raise ConfigurationError("[storage] url: the working directory was deleted") from None
 
 
-class SqliteStore(SqliteAudit, SqliteQuotas, SqliteWebhooks, Store):
+class SqliteStore(SqliteAudit, SqliteCredentials, SqliteQuotas, SqliteWebhooks, Store):
     """A store in one file, and the two that SQLite keeps beside it."""
 
     def __init__(
@@ -96,16 +91,19 @@ class SqliteStore(SqliteAudit, SqliteQuotas, SqliteWebhooks, Store):
         make: bool = True,
         clock: Clock = now_ms,
         shared: Database | None = None,
+        cipher: SecretCipher | None = None,
     ) -> None:
         """Take the place of a file; a start will ``make`` it if there is none.
 
-        ``shared`` is the file, if it is open on another event loop.
+        ``shared`` is the file, if it is open on another event loop. Without a ``cipher``, salts
+        and private keys are stored in clear.
         """
         self._path = path.absolute()
         self._make = make
         self._deadline = deadline_seconds
         self._clock = clock
         self._shared = shared
+        self.cipher = SecretCipher() if cipher is None else cipher
 
     async def start(self) -> None:
         if self._file is None:
@@ -119,7 +117,11 @@ class SqliteStore(SqliteAudit, SqliteQuotas, SqliteWebhooks, Store):
 
     def for_other_loop(self) -> Store:
         return SqliteStore(
-            self._path, deadline_seconds=self._deadline, clock=self._clock, shared=self._open
+            self._path,
+            deadline_seconds=self._deadline,
+            clock=self._clock,
+            shared=self._open,
+            cipher=self.cipher,
         )
 
     async def check(self) -> None:
@@ -228,55 +230,6 @@ class SqliteStore(SqliteAudit, SqliteQuotas, SqliteWebhooks, Store):
             found, swept = await self._open.write(work)
             total += swept
         return total
-
-    async def put_tenant(self, tenant: Tenant) -> None:
-        await self._execute(sql.PUT_TENANT, tenant_row(tenant))
-
-    async def tenant(self, tenant_id: str) -> Tenant | None:
-        rows = await self._fetch_inline(sql.TENANT, (tenant_id,))
-        return tenant_of(rows[0]) if rows else None
-
-    async def tenants(self) -> Sequence[Tenant]:
-        return [tenant_of(row) for row in await self._fetch_in_thread(sql.TENANTS, ())]
-
-    async def put_client(self, client: Client) -> None:
-        await self._execute(sql.PUT_CLIENT, client_row(client))
-
-    async def replace_client(self, client: Client, *, over: Client) -> bool:
-        def work(connection: sqlite3.Connection) -> bool:
-            kept = connection.execute(sql.CLIENT, (client.id,)).fetchall()
-            if [client_of(row) for row in kept] != [over]:
-                return False
-            connection.execute(sql.PUT_CLIENT, client_row(client))
-            return True
-
-        replaced: bool = await self._open.write(work)
-        return replaced
-
-    async def client(self, client_id: str) -> Client | None:
-        rows = await self._fetch_inline(sql.CLIENT, (client_id,))
-        return client_of(rows[0]) if rows else None
-
-    async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
-        return [client_of(row) for row in await self._fetch_in_thread(sql.CLIENTS, (tenant,))]
-
-    async def put_signing_key(self, key: SigningKey) -> None:
-        await self._execute(sql.PUT_KEY, key_row(key))
-
-    async def signing_keys(self, environment: str) -> Sequence[SigningKey]:
-        return [key_of(row) for row in await self._fetch_in_thread(sql.KEYS, (environment,))]
-
-    async def rotate_signing_key(self, new: SigningKey, *, expected: Sequence[str]) -> bool:
-        def work(connection: sqlite3.Connection) -> bool:
-            unretired = {kid for (kid,) in connection.execute(sql.UNRETIRED, (new.environment,))}
-            if unretired != set(expected):
-                return False
-            connection.execute(sql.RETIRE, (new.created, new.environment))
-            connection.execute(sql.PUT_KEY, key_row(new))
-            return True
-
-        rotated: bool = await self._open.write(work)
-        return rotated
 
     async def identity(self) -> str:
         found = await asyncio.to_thread(self._path.stat)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import SecretsUnavailable
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.queue import WINDOW, Bucket, Queue
 from fhirpub.webhooks.dispatch.send_window import SendWindow
-from fhirpub.webhooks.management.secret_encryption import SecretCipher, token_of
+from fhirpub.webhooks.management.secret_encryption import token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW, EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy
 from fhirpub.webhooks.transport.message import Message

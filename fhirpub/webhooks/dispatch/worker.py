@@ -10,6 +10,7 @@ from functools import partial
 from random import Random
 
 from fhirpub.config.settings import Config
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger
@@ -24,7 +25,6 @@ from fhirpub.webhooks.dispatch.leases import EndpointAssignments
 from fhirpub.webhooks.dispatch.periodic import PeriodicTask
 from fhirpub.webhooks.dispatch.relay import BATCH_SIZE, BATCH_SIZE_WITHOUT_ENDPOINTS, Relay
 from fhirpub.webhooks.management.operational_events import ServiceEvents
-from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.policy.outcome import FAILURES
 from fhirpub.webhooks.policy.retry_policy import BREAKER_STATES, FailurePolicy, Schedule
 from fhirpub.webhooks.transport.sender import Sender

@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import BrokenRule
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.webhook_contract import Endpoint, EndpointSecret
-from fhirpub.webhooks.management.secret_encryption import SecretCipher, token_of
+from fhirpub.webhooks.management.secret_encryption import token_of
 
 MAX_OLD_SECRETS = 5
 

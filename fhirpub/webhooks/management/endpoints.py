@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from fhirpub.config.settings import Config
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import BrokenRule, NoSuchRecord, StoreUnavailable
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
@@ -28,7 +29,6 @@ from fhirpub.webhooks.management.endpoint_secrets import (
     with_new_secret,
 )
 from fhirpub.webhooks.management.event_types import EventTypes
-from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.management.trials import TestDelivery, Trials
 from fhirpub.webhooks.policy.endpoint_health import ANEW
 from fhirpub.webhooks.transport.sender import Sender
@@ -228,11 +228,15 @@ class EndpointService:
         """
         changed = 0
         for endpoint in await self.endpoints(tenant):
-            sealed = [endpoint.token, *(secret.sealed for secret in endpoint.secrets)]
-            if not all(map(self._seal.is_of_first, sealed)):
+            if self.is_old(endpoint):
                 await self._put(tenant, endpoint.id, partial(reencrypt, seal=self._seal))
                 changed += 1
         return changed
+
+    def is_old(self, endpoint: Endpoint) -> bool:
+        """Return whether an endpoint has a secret that is not encrypted under the first key."""
+        sealed = [endpoint.token, *(secret.sealed for secret in endpoint.secrets)]
+        return endpoint.state != "deleted" and not all(map(self._seal.is_of_first, sealed))
 
     # What tries them.
 

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from fhirpub.config.settings import Config
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import Throttled
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.webhooks.management.disclosure import disclose
 from fhirpub.webhooks.management.endpoint_states import is_verified
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
-from fhirpub.webhooks.management.secret_encryption import SecretCipher, live_secrets, token_of
+from fhirpub.webhooks.management.secret_encryption import live_secrets, token_of
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.transport.envelope import WebhookEvent, event_of_endpoint
 from fhirpub.webhooks.transport.message import Message

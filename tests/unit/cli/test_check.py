@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -10,8 +11,13 @@ from typing import Any
 
 import pytest
 
+from fhirpub.app.stores import open_with
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.encryption.cipher import SecretCipher
+from fhirpub.tenant import Tenant
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
+from fhirpub.testing.store_contract import a_key
 from tests.bodies import register_body
 
 
@@ -24,6 +30,7 @@ def test_a_fresh_folder_is_fine(run: Any) -> None:
         "configuration",
         "plugins",
         "store",
+        "secrets",
         "webhooks",
         "schemas",
     ]
@@ -33,16 +40,16 @@ def test_a_fresh_folder_is_fine(run: Any) -> None:
 def test_people_get_one_line_for_each_finding(run: Any) -> None:
     lines = run("check").stdout.splitlines()
 
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert lines[0] == "ok       configuration  built-in defaults"
 
 
-def test_the_command_that_creates_the_key_of_webhooks_says_where_it_is(run: Any) -> None:
+def test_the_command_that_creates_the_key_says_where_it_is(run: Any) -> None:
     first, second = (run("check").stdout.splitlines()[3] for _time in range(2))
 
-    made = "created fhirpub-data/fhirpub.webhook-keys, the key of their secrets: keep a copy"
-    assert first == f"ok       webhooks       {made}"
-    assert "can be decrypted" in second
+    made = "created fhirpub-data/fhirpub.webhook-keys, the key of the secrets in the store"
+    assert first == f"ok       secrets        {made}: keep a copy"
+    assert "are encrypted" in second
 
 
 @pytest.mark.parametrize(
@@ -81,6 +88,7 @@ def test_production_without_tls_is_a_warning(run_here: Any) -> None:
         "[server] base_url",
         "[auth] audience",
         "[fhir] hash_check",
+        "fhirpub-data/fhirpub.webhook-keys, the key,",
     ]
 
 
@@ -250,6 +258,7 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
     variables["FHIRPUB_SERVER__BASE_URL"] = "https://fhir.lab"
     variables["FHIRPUB_AUTH__AUDIENCE"] = "https://fhir.lab/fhir"
     variables["FHIRPUB_FHIR__HASH_CHECK"] = "strict"
+    variables["FHIRPUB_STORE_KEYS"] = base64.b64encode(bytes(32)).decode()
 
     def added(name: str) -> str:
         done = run_here("tenant", "add", name, "--json", **variables)
@@ -285,3 +294,82 @@ def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run_here: Any, tmp_pat
 
     (warning,) = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert warning["text"] == f"{keys} can be read by others: chmod o-rwx"
+
+
+# The encryption of what the store holds
+
+
+KEYS = [base64.b64encode(bytes([number]) * 32).decode() for number in range(2)]
+
+
+def findings_about_secrets(run_here: Any, **variables: str) -> list[tuple[str, str]]:
+    found = json.loads(run_here("check", "--json", **variables).stdout)
+    return [(one["level"], one["text"]) for one in found if one["subject"] == "secrets"]
+
+
+async def in_clear(tmp_path: Path) -> None:
+    config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/fhirpub-data/fhirpub.db"))
+    async with open_with(config, SecretCipher()) as store:
+        await store.put_tenant(Tenant.new("Lab", created=1))
+        await store.put_signing_key(a_key("k"))
+
+
+def test_salts_and_signing_keys_in_clear_are_a_warning(run_here: Any, tmp_path: Path) -> None:
+    asyncio.run(in_clear(tmp_path))
+
+    (finding,) = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS=KEYS[0])
+
+    words = "the salt of 1 tenant and 1 signing key in the store: in clear: run `fhirpub secrets"
+    assert finding[0] == "warning"
+    assert finding[1].startswith(words)
+
+
+def test_a_database_without_a_key_is_a_warning(run_here: Any, mongodb_url: str) -> None:
+    url = {"FHIRPUB_STORAGE__URL": mongodb_url}
+    run_here("tenant", "add", "Lab", **url)
+
+    found = findings_about_secrets(run_here, **url)
+
+    assert [level for level, _text in found] == ["warning", "warning"]
+    assert found[0][1].startswith("there is no key for the secrets in the store: put what")
+    assert found[1][1] == "the salt of 1 tenant in the store: in clear"
+
+
+def test_an_older_key_is_a_warning_and_a_missing_one_an_error(run_here: Any) -> None:
+    run_here("tenant", "add", "Lab", FHIRPUB_STORE_KEYS=KEYS[0])
+    name = SecretCipher([bytes(32)]).names[0]
+
+    older = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS=f"{KEYS[1]} {KEYS[0]}")
+    missing = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS=KEYS[1])
+    gone = findings_about_secrets(run_here)
+
+    advice = "run `fhirpub secrets reseal`"
+    assert older == [("warning", f"the salt of 1 tenant under an older key {name}: {advice}")]
+    lost = f"the salt of 1 tenant cannot be decrypted: the key {name} is not here"
+    assert missing == [("error", lost)]
+    assert [level for level, _text in gone] == ["error"]
+    assert gone[0][1].startswith("the salt of 1 tenant and 1 signing key cannot be decrypted: ")
+
+
+def test_keys_that_cannot_be_read_are_an_error_and_not_quoted(run_here: Any) -> None:
+    (finding,) = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS="secret-word")
+
+    assert finding[0] == "error"
+    assert finding[1].startswith("FHIRPUB_STORE_KEYS: each line must be a key")
+    assert "secret-word" not in finding[1]
+
+
+def test_in_production_a_key_next_to_the_store_is_a_warning(run_here: Any) -> None:
+    run_here("tenant", "add", "Lab")
+
+    production = findings_about_secrets(run_here, FHIRPUB_AUTH__ENVIRONMENT="production")
+    sandbox = findings_about_secrets(run_here)
+
+    assert [level for level, _text in sandbox] == ["ok"]
+    assert "is next to the store" in production[0][1]
+
+
+def test_both_names_of_the_file_at_once_are_an_error(run_here: Any) -> None:
+    both = {"FHIRPUB_STORAGE__KEYS_FILE": "/a", "FHIRPUB_WEBHOOKS__KEYS_FILE": "/b"}
+
+    assert "an older name of [storage] keys_file" in run_here("check", **both).stdout

@@ -94,6 +94,8 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "audit verify",
         "keys list",
         "keys rotate",
+        "secrets reseal",
+        "secrets new-key",
         "check",
         "plugins",
         "config",

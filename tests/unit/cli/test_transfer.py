@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import pty
@@ -11,17 +12,21 @@ import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 
-from fhirpub.app.stores import open_store
+from fhirpub.app.stores import open_store, open_with
 from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.encryption.cipher import SecretCipher
+from fhirpub.sealed import is_sealed
 from fhirpub.storage.contract import Version
 from fhirpub.storage.store import Store
-from fhirpub.testing.store_contract import a_version, add_all
+from fhirpub.tenant import Tenant
+from fhirpub.testing.store_contract import a_key, a_version, add_all
 
 MANY = 3_000
 
@@ -204,3 +209,85 @@ def test_a_copy_that_was_killed_is_finished_by_the_next(
     assert again["copied"] > 0
     assert again["versions"] == MANY
     assert asyncio.run(versions_of(mongodb_url)) == asyncio.run(versions_of(many))
+
+
+async def secrets_in(url: str, *keys: bytes) -> list[Any]:
+    config = Config(storage=StorageConfig(url=url))
+    async with open_with(config, SecretCipher(keys)) as store:
+        return [*await store.tenants(), *await store.signing_keys("sandbox")]
+
+
+@pytest.fixture
+async def encrypted(tmp_path: Path) -> str:
+    """A store with a tenant and a signing key, encrypted under a key next to it."""
+    url = f"sqlite:///{tmp_path}/encrypted.db"
+    async with opened(url) as store:
+        await store.put_tenant(Tenant.new("Lab", created=1))
+        await store.put_signing_key(a_key("a"))
+    return url
+
+
+def test_secrets_get_under_the_key_of_the_source_if_the_target_has_none(
+    run: Any, encrypted: str, mongodb_url: str, tmp_path: Path
+) -> None:
+    done = run("transfer", "--to", mongodb_url, FHIRPUB_STORAGE__URL=encrypted)
+
+    assert done.returncode == 0, done.stderr
+    assert "name its file in [storage] keys_file there" in done.stdout
+    key = base64.b64decode((tmp_path / "encrypted.webhook-keys").read_text())
+    found = asyncio.run(secrets_in(mongodb_url))
+    assert is_sealed(found[0].salt)
+    assert is_sealed(found[1].private_pem)
+    assert asyncio.run(secrets_in(mongodb_url, key)) == asyncio.run(secrets_in(encrypted, key))
+
+
+@pytest.mark.parametrize("group", ["storage", "webhooks"])
+def test_secrets_get_under_the_own_key_of_the_target(
+    group: str, run: Any, encrypted: str, tmp_path: Path
+) -> None:
+    (tmp_path / "keys").write_text(base64.b64encode(b"t" * 32).decode())
+    (tmp_path / "new.toml").write_text(
+        f'storage.url = "sqlite:///{tmp_path}/new.db"\n{group}.keys_file = "{tmp_path}/keys"\n'
+    )
+
+    done = run("transfer", "--to", "new.toml", FHIRPUB_STORAGE__URL=encrypted)
+
+    assert done.returncode == 0, done.stderr
+    key = base64.b64decode((tmp_path / "encrypted.webhook-keys").read_text())
+    found = asyncio.run(secrets_in(f"sqlite:///{tmp_path}/new.db", b"t" * 32))
+    assert found == asyncio.run(secrets_in(encrypted, key))
+    assert not (tmp_path / "new.webhook-keys").exists()
+
+
+def test_a_backup_of_which_the_key_is_not_here_is_copied_as_it_is_stored(
+    run: Any, encrypted: str, tmp_path: Path
+) -> None:
+    kept = tmp_path / "encrypted.webhook-keys"
+    key = base64.b64decode(kept.read_text())
+    kept.rename(tmp_path / "elsewhere")
+
+    for _time in range(2):
+        done = run("transfer", "--to", "sqlite:///copy.db", FHIRPUB_STORAGE__URL=encrypted)
+        assert done.returncode == 0, done.stderr
+
+    copied = asyncio.run(secrets_in(f"sqlite:///{tmp_path}/copy.db", key))
+    assert copied == asyncio.run(secrets_in(encrypted, key))
+    assert not kept.exists()
+
+
+def test_a_copy_under_a_key_that_is_not_here_is_not_taken_for_another_tenant(
+    run: Any, encrypted: str, tmp_path: Path
+) -> None:
+    (tenant, _key) = asyncio.run(secrets_in(encrypted))
+    (tmp_path / "encrypted.webhook-keys").unlink()
+
+    async def fill_the_target() -> None:
+        config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/copy.db"))
+        async with open_with(config, SecretCipher([b"o" * 32])) as store:
+            await store.put_tenant(replace(tenant, salt=bytes(32)))
+
+    asyncio.run(fill_the_target())
+    done = run("transfer", "--to", "sqlite:///copy.db", FHIRPUB_STORAGE__URL=encrypted)
+
+    assert done.returncode == 1
+    assert "its salt cannot be decrypted: name the file of its key" in done.stderr

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
-from fhirpub.errors import PluginError
-from fhirpub.plugin_host.loader import PluginSource, available, load
+from fhirpub.app.stores import open_store
+from fhirpub.config.settings import Config, PluginsConfig, StorageConfig
+from fhirpub.errors import ConfigurationError, PluginError
+from fhirpub.plugin_host.loader import PluginSource, available, load, load_key_provider
+from fhirpub.tenant import Tenant
 from tests.unit.plugin_host.installing import MODULE, Install, declaring, words_of
 
 
@@ -207,3 +211,77 @@ def test_a_plugin_for_another_version_is_not_available(install: Install) -> None
     install("flags", declaring(), group="fhirpub.plugins.v2")
 
     assert "flags" not in {plugin_source.name for plugin_source in available()}
+
+
+PROVIDER = """
+from fhirpub.plugin_api import KeyProvider, hookimpl
+
+@hookimpl
+def fhirpub_key_provider():
+    %s
+    return KeyProvider(name=%r, wrap=lambda key: key[::-1], unwrap=lambda wrapped: wrapped[::-1])
+"""
+
+
+def test_a_plugin_may_wrap_keys_and_add_no_type(install: Install) -> None:
+    install("kms", PROVIDER % ("", "vault"))
+    install("flags", declaring())
+
+    provider = load_key_provider(["flags", "kms"])
+
+    assert list(load(["flags", "kms"])) == ["Flag"]
+    assert provider is not None
+    assert provider.name == "vault"
+    assert provider.unwrap(provider.wrap(b"key")) == b"key"
+
+
+async def test_a_new_store_gets_a_key_that_the_plugin_has_wrapped(
+    install: Install, tmp_path: Path
+) -> None:
+    install("kms", PROVIDER % ("", "vault"))
+    storage = StorageConfig(url=f"sqlite:///{tmp_path}/f.db")
+    config = Config(storage=storage, plugins=PluginsConfig(enabled=["kms"]))
+    tenant = Tenant.new("Lab", created=1)
+
+    async with open_store(config) as store:
+        await store.put_tenant(tenant)
+    async with open_store(config) as again:
+        assert await again.tenants() == [tenant]
+
+    assert (tmp_path / "f.webhook-keys").read_text().startswith("vault:")
+    with pytest.raises(ConfigurationError, match=r"add the plugin to \[plugins\] enabled"):
+        async with open_store(Config(storage=storage)):
+            pass
+
+
+def test_most_plugins_wrap_no_keys(install: Install) -> None:
+    install("flags", declaring())
+
+    assert load_key_provider(["flags"]) is None
+
+
+def test_two_plugins_that_wrap_keys_are_refused(install: Install) -> None:
+    install("one", PROVIDER % ("", "vault"))
+    install("two", PROVIDER % ("", "kms"))
+
+    with pytest.raises(PluginError, match="one and two have fhirpub_key_provider: enable one"):
+        load_key_provider(["one", "two"])
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "words"),
+    [
+        ("", "Vault 1", "must return a KeyProvider whose name is of lower-case letters"),
+        ("return 7", "vault", "must return a KeyProvider"),
+        ("1 / 0", "vault", "fhirpub_key_provider failed: ZeroDivisionError"),
+    ],
+)
+def test_a_key_provider_that_cannot_be_used_is_reported_in_one_line(
+    install: Install, line: str, name: str, words: str
+) -> None:
+    install("kms", PROVIDER % (line, name))
+
+    with pytest.raises(PluginError) as refusal:
+        load_key_provider(["kms"])
+
+    assert words in str(refusal.value)

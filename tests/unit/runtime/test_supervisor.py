@@ -18,13 +18,15 @@ from tests.waiting import wait_until
 _PROGRAM = """
 import signal, sys
 from pathlib import Path
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime.logging import configure
 from fhirpub.runtime.supervisor import supervise
 
 def work(number, ready):
     if Path("away").exists():
         raise StoreUnavailable("it is away")
+    if Path("kms-away").exists():
+        raise SecretsUnavailable("the KMS is away")
     with Path("started").open("a") as started:
         started.write("+")
     ready("")
@@ -69,6 +71,20 @@ def lose_one(supervisor: subprocess.Popen[str], folder: Path) -> None:
     (folder / "away").touch()
     os.kill(workers_of(supervisor)[0], signal.SIGKILL)
     assert wait_until(lambda: "it is away" in (folder / "errors").read_text())
+
+
+def test_a_worker_that_gets_no_keys_is_started_again_until_it_does(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    (tmp_path / "kms-away").touch()
+    os.kill(workers_of(supervisor)[0], signal.SIGKILL)
+    errors = tmp_path / "errors"
+    assert wait_until(lambda: errors.read_text().count("the KMS is away") >= 2, 30)
+    (tmp_path / "kms-away").unlink()
+
+    assert wait_until(lambda: (tmp_path / "started").read_text() == "+++", 30)
+    waited = [line for line in errors.read_text().splitlines() if '"status": 75' in line]
+    assert len(waited) >= 2
 
 
 def test_a_store_that_is_away_never_ends_the_others(

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fhirpub.app.admin import open_admin
-from fhirpub.app.stores import open_store
+from fhirpub.app.stores import open_store, open_with
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.cli.check import check
 from fhirpub.cli.tenant import tenant as tenant_commands
@@ -23,6 +23,7 @@ from fhirpub.cli.webhooks.deliveries import deliveries
 from fhirpub.cli.webhooks.endpoint import endpoint
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
@@ -333,16 +334,30 @@ def test_refusals_are_one_line_on_standard_error(run: Any) -> None:
 # The key
 
 
-def test_the_key_is_created_next_to_the_store_for_its_owner_alone(
-    ran: Callable[..., Result], tenant: str, receiver: Receiver, tmp_path: Path
+def test_the_key_is_created_next_to_an_older_store_for_its_owner_alone(
+    ran: Callable[..., Result], config: Config, receiver: Receiver, tmp_path: Path
 ) -> None:
+    async def added_before_there_were_keys() -> str:
+        async with open_with(config, SecretCipher()) as store:
+            return (await add_tenant(store, "Lab", clock=now_ms)).id
+
+    tenant = asyncio.run(added_before_there_were_keys())
     add = ("add", "--tenant", tenant, "--url", receiver.url, "--json")
 
     messages = [ran(endpoint, *add).stderr for _time in range(2)]
 
     kept = tmp_path / "fhirpub.webhook-keys"
-    assert messages == [f"Created {kept}, the key of webhooks' secrets: keep a copy.\n", ""]
+    assert messages == [f"Created {kept}, the key of the secrets in the store: keep a copy.\n", ""]
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_command_that_adds_the_first_tenant_says_where_the_key_is(
+    ran: Callable[..., Result], tmp_path: Path
+) -> None:
+    texts = [ran(tenant_commands, "add", "Lab").stdout for _time in range(2)]
+
+    note = f"Created {tmp_path / 'fhirpub.webhook-keys'}, the key of the secrets in the store"
+    assert [note in text for text in texts] == [True, False]
 
 
 def test_a_lost_key_is_not_replaced_in_silence(
@@ -374,7 +389,6 @@ def test_a_key_is_replaced_by_one_that_comes_first(
     [
         (None, "error", "name the file that has it (beside the former store, or its copy)"),
         (base64.b64encode(bytes(32)).decode(), "error", "under a key that is not here"),
-        ("abc", "error", "each line must be a key"),
         ("", "ok", "the secrets of all endpoints (1) can be decrypted"),
     ],
 )

@@ -11,12 +11,12 @@ import pytest
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery, an_endpoint
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
 from fhirpub.webhooks.dispatch.queue import LEAST_WINDOW, WINDOW
 from fhirpub.webhooks.dispatch.queue_loader import QueueLoader, divide_memory, needs_refill
-from fhirpub.webhooks.management.secret_encryption import SecretCipher
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy
 
 CLINIC = "22222222-2222-4222-8222-222222222222"

@@ -1,0 +1,1 @@
+"""The command `fhirpub secrets`, and what other commands report about keys."""

@@ -1,0 +1,1 @@
+"""The encryption of secrets at rest: the cipher, and the keys that the store does not hold."""

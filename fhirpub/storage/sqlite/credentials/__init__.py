@@ -1,0 +1,1 @@
+"""Tenants, clients and signing keys in the file."""

@@ -1,0 +1,166 @@
+"""Salts and private keys get under the first key, whatever else happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.encryption.cipher import SecretCipher
+from fhirpub.errors import SecretsUnavailable
+from fhirpub.sealed import is_sealed
+from fhirpub.storage.reencryption import in_words, outdated_secrets, reencrypt, state_of
+from fhirpub.storage.secret_contract import StoredSecret
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.tenant import Tenant
+from fhirpub.testing.store_contract import a_key
+
+OLD, NEW, LOST = bytes(32), bytes(range(32)), b"l" * 32
+TENANTS = [Tenant.new(str(number), created=number) for number in range(20)]
+KEYS = [a_key("a", retired=9), replace(a_key("b"), environment="production")]
+
+
+def nothing(_done: int, _total: int) -> None:
+    pass
+
+
+class WatchedStore(SqliteStore):
+    """A store in which a tenant is disabled while its salt is replaced."""
+
+    meddles = False
+
+    async def replace_stored_secret(self, secret: StoredSecret, value: bytes) -> bool:
+        if self.meddles and secret.purpose == "salt":
+            tenant = await self.tenant(secret.owner)
+            assert tenant is not None
+            await self.put_tenant(replace(tenant, disabled=True))
+        return await super().replace_stored_secret(secret, value)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[WatchedStore]:
+    store = WatchedStore(tmp_path / "f.db", deadline_seconds=10)
+    await store.start()
+    yield store
+    await store.stop()
+
+
+async def fill(store: SqliteStore) -> None:
+    for tenant in TENANTS:
+        await store.put_tenant(tenant)
+    for key in KEYS:
+        await store.put_signing_key(key)
+
+
+async def everything(store: SqliteStore) -> list[object]:
+    keys = [*await store.signing_keys("sandbox"), *await store.signing_keys("production")]
+    return [*await store.tenants(), *keys]
+
+
+@pytest.mark.parametrize("before", [[], [OLD]])
+async def test_everything_gets_under_the_first_key_and_stays_the_same(
+    store: WatchedStore, before: list[bytes]
+) -> None:
+    store.cipher.use(before)
+    await fill(store)
+    store.cipher.use([NEW, OLD])
+
+    changed = await reencrypt(store, on_progress=nothing)
+
+    assert changed == {"salt": 20, "private key": 2}
+    store.cipher.use([NEW])
+    assert {state_of(store, one) for one in await store.stored_secrets()} == {"first"}
+    assert await everything(store) == [*TENANTS, *KEYS]
+
+
+async def test_a_repetition_changes_nothing(store: WatchedStore) -> None:
+    await fill(store)
+    store.cipher.use([NEW])
+    await reencrypt(store, on_progress=nothing)
+    before = await store.stored_secrets()
+
+    assert not await reencrypt(store, on_progress=nothing)
+    assert await store.stored_secrets() == before
+    assert not await outdated_secrets(store)
+
+
+async def test_progress_is_reported_up_to_all(store: WatchedStore) -> None:
+    await fill(store)
+    store.cipher.use([NEW])
+    steps: list[tuple[int, int]] = []
+
+    await reencrypt(store, on_progress=lambda done, total: steps.append((done, total)))
+
+    assert steps == [(16, 22), (22, 22)]
+
+
+async def test_what_cannot_be_decrypted_stays_as_it_is(store: WatchedStore) -> None:
+    store.cipher.use([LOST])
+    await store.put_tenant(TENANTS[0])
+    (before,) = await store.stored_secrets()
+    store.cipher.use([NEW])
+    await store.put_tenant(TENANTS[1])
+
+    assert not await reencrypt(store, on_progress=nothing)
+    assert before in await store.stored_secrets()
+
+
+async def test_without_a_key_it_is_refused(store: WatchedStore) -> None:
+    await fill(store)
+
+    with pytest.raises(SecretsUnavailable):
+        await reencrypt(store, on_progress=nothing)
+
+
+async def test_a_tenant_that_is_disabled_at_the_same_time_stays_disabled(
+    store: WatchedStore,
+) -> None:
+    await fill(store)
+    store.cipher.use([OLD])  # a process with another first key puts the tenants
+    store.meddles = True
+    other = SqliteStore(store._path, deadline_seconds=10, cipher=SecretCipher([NEW, OLD]))
+    await other.start()
+
+    await asyncio.gather(
+        reencrypt(store, on_progress=nothing), reencrypt(other, on_progress=nothing)
+    )
+    await reencrypt(other, on_progress=nothing)
+
+    assert all(tenant.disabled for tenant in await other.tenants())
+    assert not await outdated_secrets(other)
+    assert {tenant.salt for tenant in await other.tenants()} == {one.salt for one in TENANTS}
+    await other.stop()
+
+
+async def test_racing_processes_end_with_every_secret_once(store: WatchedStore) -> None:
+    await fill(store)
+    store.cipher.use([NEW])
+    other = SqliteStore(store._path, deadline_seconds=10, cipher=SecretCipher([NEW]))
+    await other.start()
+
+    one, two = await asyncio.gather(
+        *(reencrypt(each, on_progress=nothing) for each in (store, other))
+    )
+
+    assert (one + two).total() == 22
+    assert all(is_sealed(secret.value) for secret in await store.stored_secrets())
+    assert await everything(other) == [*TENANTS, *KEYS]
+    await other.stop()
+
+
+@pytest.mark.parametrize(
+    ("salts", "keys", "words"),
+    [
+        (1, 0, "the salt of 1 tenant"),
+        (0, 2, "2 signing keys"),
+        (2, 1, "the salt of 2 tenants and 1 signing key"),
+    ],
+)
+def test_secrets_are_counted_in_words(salts: int, keys: int, words: str) -> None:
+    salt = StoredSecret(purpose="salt", owner="t", value=b"")
+    key = StoredSecret(purpose="private key", owner="sandbox/k", value=b"")
+
+    assert in_words([salt] * salts + [key] * keys) == words
