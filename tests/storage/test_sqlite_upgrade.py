@@ -134,7 +134,7 @@ def add(connection: sqlite3.Connection, tenant: str, version: Version) -> None:
     """Add a version as release 0.1.0 does."""
     *row, _found_by, _members = Addition(tenant, version, (), now=0).rows[-1]
     known = dict(zip(sql.VERSION_COLUMNS.split(", "), row, strict=True))
-    del known["search"], known["digest"], known["attached"]
+    del known["search"], known["digest"], known["attached"], known["audit"]
     places = ", ".join("?" * len(known))
     statement = f"INSERT INTO version ({', '.join(known)}) VALUES ({places})"
     connection.execute(statement, tuple(known.values()))

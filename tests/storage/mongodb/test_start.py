@@ -13,6 +13,7 @@ from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import OutboxEntry
+from fhirpub.testing.contracts.store.audit import seal_all
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
@@ -220,3 +221,18 @@ async def test_a_page_is_never_short_of_a_version_that_an_election_took(
 
     assert refused.value.reason == "a version is missing"
     assert (await store.search(LAB, query())).versions == (kept,)
+
+
+async def test_versions_of_a_release_without_an_audit_trail_have_no_records(
+    store: Store, database: Database, reopen: Reopen
+) -> None:
+    version = a_version()
+    await store.add(LAB, version)
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 7}})
+    database[schema.VERSION].drop_index(schema.UNSEALED)
+
+    upgraded = await reopen()
+    await upgraded.add(LAB, successor(version, audit=b'{"action":"update"}'))
+
+    blocks = await seal_all(upgraded)
+    assert [block.records for block in blocks] == [b'{"action":"update"}\n']
