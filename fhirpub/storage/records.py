@@ -220,6 +220,8 @@ class Client:
         secrets: Its secrets.
         scopes: What its tokens may allow (SMART App Launch 2.0, scopes).
         disabled: Whether it is refused.
+        networks: The networks from which it may call, in the notation of CIDR (RFC 4632, section
+            3.1), such as ``10.1.0.0/16`` and ``2001:db8::/32``; none: from everywhere.
     """
 
     id: str
@@ -230,6 +232,7 @@ class Client:
     secrets: tuple[ClientSecret, ...]
     scopes: tuple[str, ...] = ()
     disabled: bool = False
+    networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

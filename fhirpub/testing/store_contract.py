@@ -33,6 +33,7 @@ from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.admin import AdminContract
 from fhirpub.testing.contracts.store.attached import AttachedContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
+from fhirpub.testing.contracts.store.client_activity import ClientActivityContract
 from fhirpub.testing.contracts.store.commits import CommitContract
 from fhirpub.testing.contracts.store.credentials import CredentialContract
 from fhirpub.testing.contracts.store.criteria import CriteriaContract, criteria_of_every_form
@@ -133,6 +134,7 @@ class StoreContract(
     TenancyContract,
     BlobContract,
     CredentialContract,
+    ClientActivityContract,
     QuotaContract,
     AdminContract,
     WebhookContract,

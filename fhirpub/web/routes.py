@@ -46,6 +46,8 @@ from fhirpub.web.handlers.registrations.revise import ReviseHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,
+    OAuthHandler,
+    RevocationHandler,
     ServerMetadataHandler,
     SmartConfigurationHandler,
     TokenHandler,
@@ -93,6 +95,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/metadata", about),
         Route("GET", "/openapi.json", OpenApiHandler),
         Route("POST", "/oauth/token", TokenHandler),
+        Route("POST", "/oauth/revoke", RevocationHandler),
         Route("GET", "/.well-known/jwks.json", KeysHandler),
         Route("GET", "/.well-known/oauth-authorization-server", ServerMetadataHandler),
         Route("GET", "/.well-known/smart-configuration", SmartConfigurationHandler),
@@ -231,7 +234,7 @@ class MethodNotAllowedHandler(NotFoundHandler):
 
 
 class TokenMethodNotAllowedHandler(MethodNotAllowedHandler):
-    """Answer a method that the token endpoint does not have (D-142)."""
+    """Answer a method that an address of OAuth does not have (D-142)."""
 
     def write_refusal(self, problem: Exception) -> None:  # noqa: ARG002 - there is but one
         """Add the methods to a refusal in OAuth's format."""
@@ -261,7 +264,7 @@ class _Path:
     @property
     def refusing(self) -> type[MethodNotAllowedHandler]:
         """The handler of the methods that the path does not have."""
-        own = any(route.handler is TokenHandler for route in self.methods.values())
+        own = any(issubclass(route.handler, OAuthHandler) for route in self.methods.values())
         return TokenMethodNotAllowedHandler if own else MethodNotAllowedHandler
 
 

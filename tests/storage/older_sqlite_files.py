@@ -59,8 +59,17 @@ OUTBOX_OF_8 = (
 )
 
 
+def to_version_9(path: Path) -> None:
+    """Convert a file to the format of the commit before networks and revoked tokens."""
+    with _changed_to(path, 9) as old:
+        old.execute("DROP TABLE revoked_token")
+        old.execute("DROP TABLE client_use")
+        old.execute("ALTER TABLE client DROP COLUMN networks")
+
+
 def to_version_8(path: Path) -> None:
     """Convert a file to the format in which each pending version had a row of its own."""
+    to_version_9(path)
     with _changed_to(path, 8) as old:
         for statement in OUTBOX_OF_8:
             old.execute(statement)

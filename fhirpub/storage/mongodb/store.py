@@ -32,6 +32,7 @@ from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Page, SearchQuery, SigningKey, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
+from fhirpub.storage.mongodb.client_activity import MongoClientActivity
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.member_reads import filter_by_key
 from fhirpub.storage.mongodb.opened import Opened
@@ -111,7 +112,7 @@ def _overruled_options(url: str) -> list[str]:
     ]
 
 
-class MongoStore(BlobSweep, MongoWebhooks, Store):
+class MongoStore(BlobSweep, MongoClientActivity, MongoWebhooks, Store):
     """A store in one database; made by :func:`from_url`."""
 
     def __init__(
@@ -221,7 +222,7 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
         await self._put(schema.CLIENT, documents.client_document(client))
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
-        before, after = (documents.client_document(item) for item in (over, client))
+        before, after = documents.client_filter(over), documents.client_document(client)
         async with within(self._deadline):
             clients = self._collection(schema.CLIENT)
             return bool((await clients.replace_one(before, after)).matched_count)
@@ -232,9 +233,7 @@ class MongoStore(BlobSweep, MongoWebhooks, Store):
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
         wanted = {} if tenant is None else {"tenant": tenant}
-        found = [
-            documents.client_of(document) for document in await self._list(schema.CLIENT, wanted)
-        ]
+        found = [documents.client_of(d) for d in await self._list(schema.CLIENT, wanted)]
         return sorted(found, key=lambda each: (each.created, each.id))
 
     async def put_signing_key(self, key: SigningKey) -> None:

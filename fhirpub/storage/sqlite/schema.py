@@ -13,8 +13,9 @@ from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite import document_schema as documents
 from fhirpub.storage.sqlite import quota_schema as quotas
 from fhirpub.storage.sqlite import webhook_schema as webhooks
+from fhirpub.storage.sqlite.tables import client_activity as activity
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -91,7 +92,8 @@ _TABLES = (
         created INTEGER NOT NULL,
         secrets TEXT NOT NULL,
         scopes TEXT NOT NULL,
-        disabled INTEGER NOT NULL
+        disabled INTEGER NOT NULL,
+        networks TEXT NOT NULL DEFAULT '[]'
     ) STRICT
     """,
     """
@@ -112,11 +114,14 @@ _TABLES = (
     *quotas.TABLES,
     *documents.PIECES,
     *_MEMBERS,
+    *activity.TABLES,
 )
 _FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP BY owner"
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
-_SINCE_7 = (*documents.ATTACH, *webhooks.OUTBOX_SINCE_8)
+_SINCE_9 = (*activity.TABLES, activity.ADD_NETWORKS)
+_SINCE_8 = (*webhooks.OUTBOX_SINCE_8, *_SINCE_9)
+_SINCE_7 = (*documents.ATTACH, *_SINCE_8)
 _SINCE_4 = (*documents.PIECES, *_MEMBERS, *_SINCE_7)
 
 _STEPS = {
@@ -126,7 +131,7 @@ _STEPS = {
         *(_ADD_SEARCH, *_SEARCH),
         *(*webhooks.TABLES, *webhooks.OUTBOX),
         *(*quotas.TABLES, *quotas.FILL),
-        *(_ADD_DIGEST, *documents.PIECES, *_MEMBERS, *documents.ATTACH),
+        *(_ADD_DIGEST, *documents.PIECES, *_MEMBERS, *documents.ATTACH, *_SINCE_9),
     ),
     2: (*quotas.TABLES, *quotas.FILL, _ADD_DIGEST, *_SINCE_4),
     3: (_ADD_DIGEST, *_SINCE_4),
@@ -134,7 +139,8 @@ _STEPS = {
     5: (*_MEMBERS, *_SINCE_7),
     6: (*_MEMBERS, _FILL_MEMBERS, "DROP TABLE member", *_SINCE_7),
     7: _SINCE_7,
-    8: webhooks.OUTBOX_SINCE_8,
+    8: _SINCE_8,
+    9: _SINCE_9,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -239,8 +245,8 @@ PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
 TENANT = f"SELECT {_TENANT} FROM tenant WHERE id = ?"
 TENANTS = f"SELECT {_TENANT} FROM tenant ORDER BY created, id"
 
-_CLIENT = "id, tenant, name, environment, created, secrets, scopes, disabled"
-PUT_CLIENT = f"INSERT OR REPLACE INTO client ({_CLIENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_CLIENT = "id, tenant, name, environment, created, secrets, scopes, disabled, networks"
+PUT_CLIENT = f"INSERT OR REPLACE INTO client ({_CLIENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 CLIENT = f"SELECT {_CLIENT} FROM client WHERE id = ?"
 CLIENTS = f"SELECT {_CLIENT} FROM client WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created, id"
 

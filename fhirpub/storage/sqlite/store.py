@@ -34,6 +34,7 @@ from fhirpub.storage.sqlite.blobs import (
     read_chunk,
     sweep,
 )
+from fhirpub.storage.sqlite.clients.activity import SqliteClientActivity
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.quotas import SqliteQuotas
@@ -84,7 +85,7 @@ def from_url(url: str, *, deadline_seconds: float, make: bool = True) -> SqliteS
         raise ConfigurationError("[storage] url: the working directory was deleted") from None
 
 
-class SqliteStore(SqliteQuotas, SqliteWebhooks, Store):
+class SqliteStore(SqliteQuotas, SqliteClientActivity, SqliteWebhooks, Store):
     """A store in one file, and the two that SQLite keeps beside it."""
 
     def __init__(

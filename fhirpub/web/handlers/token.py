@@ -1,10 +1,10 @@
-"""POST /oauth/token and what clients need to know about tokens (RFC 6749, 7517, 8414)."""
+"""POST /oauth/token and /oauth/revoke, and what clients need to know (RFC 6749, 7009, 8414)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fhirpub.auth.token_request import refuse_malformed
+from fhirpub.auth.token_request import Message, refuse_malformed
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Headers
@@ -15,8 +15,8 @@ from fhirpub.web.handlers.body import BodyHandler
 _MAX_BYTES = 8192
 
 
-class TokenHandler(BodyHandler):
-    """Grant an access token for client credentials."""
+class OAuthHandler(BodyHandler):
+    """A request of OAuth, in which the client authenticates by its credentials."""
 
     requires_token = False
 
@@ -38,24 +38,19 @@ class TokenHandler(BodyHandler):
         """Return how large a token request may be."""
         return _MAX_BYTES
 
-    async def post(self) -> None:
-        """Grant a token."""
-        trusted = self.services.config.server.trusted_proxies
-        grant = await self.services.tokens.grant(
+    @property
+    def address(self) -> str:
+        """The address of the client."""
+        return self.request.client_address(self.services.config.server.trusted_proxies)
+
+    def take_message(self) -> Message:
+        """Return what the client sent."""
+        return Message(
             content_type=self.request.headers.get("Content-Type", ""),
             body=self.take_body(),
             authorization=self.request.headers.get_list("Authorization"),
-            address=self.request.client_address(trusted),
             query=self.request.query,
         )
-        answer: dict[str, Any] = {
-            "access_token": grant.access_token,
-            "token_type": "Bearer",
-            "expires_in": grant.expires_in,
-        }
-        if grant.scope:
-            answer["scope"] = grant.scope
-        write_oauth(self, answer)
 
     def write_refusal(self, problem: Exception) -> None:
         """Write a refusal as OAuth errors are written (RFC 6749 section 5.2)."""
@@ -77,8 +72,35 @@ class TokenHandler(BodyHandler):
         write_oauth(self, {"error": error, "error_description": text})
 
 
+class TokenHandler(OAuthHandler):
+    """Grant an access token for client credentials."""
+
+    async def post(self) -> None:
+        """Grant a token."""
+        tokens, message = self.services.tokens, self.take_message()
+        grant = await tokens.grant(message, address=self.address)
+        answer: dict[str, Any] = {
+            "access_token": grant.access_token,
+            "token_type": "Bearer",
+            "expires_in": grant.expires_in,
+        }
+        if grant.scope:
+            answer["scope"] = grant.scope
+        write_oauth(self, answer)
+
+
+class RevocationHandler(OAuthHandler):
+    """Revoke a token of the client (RFC 7009)."""
+
+    async def post(self) -> None:
+        """Revoke the token; the answer to one that is none is the same (RFC 7009, 2.2)."""
+        tokens, message = self.services.tokens, self.take_message()
+        await tokens.revoke(message, address=self.address)
+        self.respond_empty(status=200)
+
+
 def write_oauth(handler: BaseHandler, answer: dict[str, Any]) -> None:
-    """Write an answer of the token endpoint."""
+    """Write an answer of OAuth."""
     handler.headers["Content-Type"] = "application/json"
     handler.finish(dumps(answer))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
+from fhirpub.auth.networks import is_within, parse_address, parse_networks
 from fhirpub.errors import InvalidSearch
 from fhirpub.problems import OperationProblem
 from fhirpub.web.message.preconditions import NONE, Preconditions
@@ -86,13 +86,13 @@ class Request:
     def client_address(self, trusted: Sequence[str]) -> str:
         """Return the client's address: X-Forwarded-For counts only from trusted proxies."""
         peer: str = self.connection.context.remote_ip
-        networks = [ipaddress.ip_network(name, strict=False) for name in trusted]
-        if not networks or not _within(peer, networks):
+        networks = parse_networks(tuple(trusted))
+        if not networks or not is_within(peer, networks):
             return peer
         addresses = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
         for name in reversed([one.strip() for one in addresses if one.strip()]):
-            if not _within(name, networks):
-                return name if _is_address(name) else peer
+            if not is_within(name, networks):
+                return peer if parse_address(name) is None else name
         return peer
 
 
@@ -121,17 +121,3 @@ def parameters_of(query: str) -> list[tuple[str, str]]:
 
 def _as_utf8(text: str) -> str:
     return text.encode("latin-1").decode()
-
-
-def _within(address: str, networks: Sequence[Any]) -> bool:
-    return _is_address(address) and any(
-        ipaddress.ip_address(address) in network for network in networks
-    )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

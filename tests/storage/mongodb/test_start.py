@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.storage.contract import Version
 from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb import schema
@@ -16,6 +18,7 @@ from fhirpub.storage.webhook_contract import OutboxEntry
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
+    a_client,
     a_version,
     add_all,
     has,
@@ -220,3 +223,22 @@ async def test_a_page_is_never_short_of_a_version_that_an_election_took(
 
     assert refused.value.reason == "a version is missing"
     assert (await store.search(LAB, query())).versions == (kept,)
+
+
+async def test_a_client_of_a_database_of_version_7_gets_networks(
+    store: Store, database: Database, reopen: Reopen
+) -> None:
+    client = a_client()
+    await store.put_client(client)
+    assert "networks" not in (database[schema.CLIENT].find_one({"_id": client.id}) or {})
+    for name in (schema.REVOKED_TOKEN, schema.CLIENT_USE):
+        database[name].drop()
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 7}})
+
+    upgraded = await reopen()
+
+    limited = replace(client, networks=("192.0.2.0/24",))
+    assert await upgraded.client(client.id) == client
+    assert await upgraded.replace_client(limited, over=client)
+    assert await upgraded.client(client.id) == limited
+    assert await upgraded.revoke_token(RevokedToken(client.id, "a", 7), most=1)

@@ -1,0 +1,1 @@
+"""Tables of a SQLite store, and the statements on them."""
