@@ -203,7 +203,7 @@ class Tokens:
                 raise token_request.refuse_credentials(basic=credentials.basic)
         client = proved[0]
         if client.networks and not is_within(address, parse_networks(client.networks)):
-            _log.warning("address not permitted", client=client.id, address=address)
+            _log.warning("address not permitted", client_id=client.id, address=address)
             rule = "the client may not call from this address: ask the operator"
             raise TokenRefused("unauthorized_client", rule)
         return client

@@ -23,6 +23,7 @@ _SAMPLED = {
     "not authenticated": "reason",
     "token refused": "reason",
     "token not revoked": "reason",
+    "address not permitted": "client_id",
     "refused": "status",
     "store unavailable": "reason",
     "failed": "place",

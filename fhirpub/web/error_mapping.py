@@ -63,8 +63,9 @@ class AddressNotPermitted(FhirpubError):
 
     details = RequestProblem.ADDRESS_NOT_PERMITTED
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, client_id: str, address: str) -> None:
         super().__init__("the client may not call from this address: ask the operator")
+        self.client_id = client_id
         self.address = address
 
 

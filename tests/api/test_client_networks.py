@@ -11,6 +11,7 @@ import pytest
 
 from fhirpub.auth.clients import edit_client
 from fhirpub.config.settings import Config, ServerConfig
+from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator, RunningService
 
 NETWORKS = ["198.51.100.0/24", "2001:db8::/32"]
@@ -124,6 +125,23 @@ def test_the_entries_of_a_batch_come_from_the_address_of_the_batch(
         assert answer.json["entry"][0]["response"]["status"].startswith(status)
     else:
         assert answer.status == 403
+
+
+def test_requests_from_a_refused_address_cannot_fill_the_log(tmp_path: Path) -> None:
+    with ServiceProcess(tmp_path) as process:
+        lab = process.integrator()
+        process.command("client", "edit", lab.client_id, "--network", "192.0.2.0/24")
+        process.terminate()
+        process.wait()
+        process.start()
+        statuses = {lab.get(READ).status for _ in range(30)}
+        lines = process.errors.read_text().splitlines()
+
+    assert statuses == {403}
+    named = [line for line in lines if "address not permitted" in line]
+    assert len(named) == 10
+    assert all(lab.client_id in line and "127.0.0.1" in line for line in named)
+    assert len([line for line in lines if "status=403" in line]) == 10
 
 
 def test_a_request_from_a_refused_address_takes_nothing_of_the_rate_of_the_client(

@@ -61,11 +61,15 @@ class BaseHandler(ResponseWriter):
         return None
 
     def _check_address(self) -> None:
-        """Raise AddressNotPermitted for a request from outside of its caller's networks."""
-        trusted = self.services.config.server.trusted_proxies
+        """Raise AddressNotPermitted for a request from outside of its caller's networks.
+
+        It then has no caller: its log lines are sampled like those without a token (D-300).
+        """
+        caller, trusted = self.caller, self.services.config.server.trusted_proxies
         address = self.request.client_address(trusted)
-        if not self.caller.may_call_from(address):
-            raise AddressNotPermitted(address)
+        if not caller.may_call_from(address):
+            del self.caller
+            raise AddressNotPermitted(caller.client_id, address)
 
     def _enter_quotas(self) -> None:
         """Count the request; raises QuotaExceeded if it is beyond a quota of its caller."""

@@ -286,7 +286,8 @@ class RequestLifecycle(ABC):
         if isinstance(problem, NotAuthenticated):
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
         elif isinstance(problem, AddressNotPermitted):
-            _log.warning("address not permitted", address=problem.address, **facts)
+            client_id, address = problem.client_id, problem.address
+            _log.warning("address not permitted", client_id=client_id, address=address, **facts)
         elif isinstance(problem, StoreUnavailable):
             self.services.metrics.store_unavailable.inc()
             _log.warning("store unavailable", reason=problem.reason, **facts)

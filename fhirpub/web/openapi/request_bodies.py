@@ -304,7 +304,7 @@ _OWN: dict[str, JsonObject] = {
     ),
     "RevocationRequest": _form(
         ("token",),
-        token=_TEXT,
+        token={**_TEXT, "minLength": 1},
         token_type_hint={"description": "Ignored: there is one type.", **_TEXT},
         client_id=_TEXT,
         client_secret=_TEXT,

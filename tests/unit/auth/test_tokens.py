@@ -526,7 +526,7 @@ async def test_a_client_gets_no_token_outside_of_its_networks(world: World, addr
     assert lines[0] == {
         "event": "address not permitted",
         "log_level": "warning",
-        "client": world.client.id,
+        "client_id": world.client.id,
         "address": address,
     }
 
