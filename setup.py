@@ -43,11 +43,12 @@ setup(
         "fhirpub.cli.scaffold": ["plugin_template/*"],
         **{name: ["*.json"] for name in SHELF},
     },
-    # Every lower bound has a reason: it is the first release with what we rely on.
+    # Every lower bound has a reason: it is the first release with what we rely on, and without the
+    # vulnerabilities in constraints/vulnerabilities.toml.
     install_requires=[
         "tornado>=6.6.1",  # percent-decoding denial of service, header folding removed
         "python-jose[cryptography]>=3.5",  # CVE-2024-33663, CVE-2024-33664
-        "cryptography>=46.0.7",  # keys behind python-jose; CVE-2026-26007, CVE-2026-39892
+        "cryptography>=50",  # keys behind python-jose; CVE-2026-69247
         "jsonschema>=4.23",  # draft 2020-12 with the referencing library
         "referencing>=0.35",  # one registry of schemas for both validators
         "jsonschema-rs>=0.60",  # keywords of our own, a registry, Decimal as a number
@@ -59,14 +60,14 @@ setup(
         "prometheus-client>=0.21",  # the text formats of Prometheus; older ones were not tried
         "structlog>=25.5",  # one line of JSON an event, or of text in columns
         "motor>=3.7",  # MongoDB without blocking; the first that works with PyMongo 4.9 and up
-        "pymongo>=4.16",  # its errors no longer show a document that it cannot write
+        "pymongo>=4.18.2",  # CVE-2026-96749; its errors show no document that it cannot write
         "aiohttp>=3.14.5",  # webhooks, loads; the first without known holes in its client
-        "idna>=3.7",  # hosts of webhooks in ASCII, in time that does not grow with their square
-        "lxml>=5.4",  # CVE-2025-24928 and others in the libxml2 of its wheels (2.13.8)
+        "idna>=3.15",  # hosts of webhooks in ASCII, whatever their length; CVE-2026-45409
+        "lxml>=6.1",  # CVE-2026-41066; older ones in the libxml2 of its wheels
     ],
     extras_require={
         "test": [
-            "setuptools>=77,<81",  # pytest-tornado imports pkg_resources
+            "setuptools>=78.1.1,<81",  # pytest-tornado imports pkg_resources; CVE-2025-47273
             "pytest>=8.3",
             "pytest-asyncio>=1.0",
             "pytest-tornado>=0.8.1",

@@ -310,11 +310,12 @@ class Busy(FhirpubError):
 class TokenRefused(FhirpubError):
     """The token endpoint refuses with ``error``, a word of RFC 6749 section 5.2 (D-25 to D-29)."""
 
-    client = ""  # as it claims to be
-
-    def __init__(self, error: str, description: str, *, challenge: bool = False) -> None:
+    def __init__(
+        self, error: str, description: str, *, challenge: bool = False, client: str = ""
+    ) -> None:
         super().__init__(description)
         self.error = error
+        self.client = client  # as it claims to be
         self.challenge = challenge  # it tried HTTP Basic, and must be answered in kind
 
 

@@ -90,6 +90,7 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/storage/test_migrating_service.py",
     "tests/unit/cli/demo/test_command.py",
     "tests/api/test_patients_command.py",
+    "tests/api/test_revocation.py",
 )
 
 

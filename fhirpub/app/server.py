@@ -88,7 +88,7 @@ async def _drain(services: Services, server: Server) -> None:
 
 
 async def _sweep(services: Services) -> None:
-    """Delete documents that no version names, and old counts, every ten minutes, after an hour.
+    """Delete what is an hour old, every ten minutes: loose documents, counts, expired tokens.
 
     A registration stores its documents first; one that is interrupted leaves them behind.
     """
@@ -101,6 +101,7 @@ async def _sweep(services: Services) -> None:
                 if swept:
                     _log.info("swept", documents=swept, tenant=tenant.id)
             await services.store.sweep_quota_counts(before=services.clock() - _HOUR)
+            await services.store.sweep_revoked_tokens(before=services.clock() - _HOUR)
         except StoreUnavailable as problem:
             _log.warning("not swept", reason=problem.reason)
         except Exception as problem:  # noqa: BLE001 - the next round may succeed

@@ -1,4 +1,4 @@
-"""Seals records into the chains of their tenants, and signs checkpoints (ADR 34).
+"""Seals records into the chains of their tenants, and signs checkpoints (ADR 35).
 
 One process at a time works, by lease. It may be killed anywhere: what is not sealed is found
 again, and a process that comes too late finds the numbers of its blocks taken.

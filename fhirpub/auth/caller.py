@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fhirpub.auth.networks import Network, is_within
 from fhirpub.tenant import Tenant
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An application that acts for a tenant, with its scopes."""
+    """An application that acts for a tenant, with its scopes, from its networks if it has some."""
 
     tenant: Tenant
     client_id: str
     scopes: tuple[str, ...] = ()
+    networks: tuple[Network, ...] = ()
+
+    def may_call_from(self, address: str) -> bool:
+        """Return whether requests of the application may come from an address."""
+        return not self.networks or is_within(address, self.networks)

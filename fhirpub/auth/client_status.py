@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from fhirpub.auth.networks import Network, parse_networks
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Client, CredentialStore
 from fhirpub.tenant import Tenant
@@ -16,17 +17,24 @@ _MAX_CLIENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ClientStatus:
-    """A client and its tenant as they were, together valid until a moment."""
+    """A client, its tenant and its revoked tokens as they were, valid until a moment."""
 
     client: Client | None
     tenant: Tenant | None
     read: int
     until: int
+    revoked: frozenset[str] = frozenset()
+    """The `jti` of the tokens that the client has revoked."""
 
     @property
     def scopes(self) -> tuple[str, ...]:
         """Those of the client, which its older tokens may go beyond."""
         return () if self.client is None else self.client.scopes
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """Those from which the client may call; none: from everywhere."""
+        return () if self.client is None else parse_networks(self.client.networks)
 
     def is_elsewhere(self, environment: str) -> bool:
         """Return whether the client belongs to another environment than this."""
@@ -63,18 +71,33 @@ class ClientStatusCache:
             reading.add_done_callback(lambda task: self._end(client_id, task))
         return await asyncio.shield(reading)
 
+    def forget(self, client_id: str) -> None:
+        """Read a client again for the next caller, even if a read of it is in progress."""
+        self._known.pop(client_id, None)
+        self._reading.pop(client_id, None)
+
     async def _read(self, client_id: str) -> ClientStatus:
         now = self._clock()
         client = await self._access.client(client_id)
-        tenant = None if client is None else await self._access.tenant(client.tenant)
-        standing = ClientStatus(client, tenant, now, now + _FRESH_MS)
+        if client is None:
+            standing = ClientStatus(None, None, now, now + _FRESH_MS)
+        else:
+            tenant = await self._access.tenant(client.tenant)
+            tokens = await self._access.revoked_tokens(client_id)
+            revoked = frozenset(token.jti for token in tokens)
+            standing = ClientStatus(client, tenant, now, now + _FRESH_MS, revoked)
+        if self._reading.get(client_id) is asyncio.current_task():  # else it was forgotten
+            self._keep(client_id, standing)
+        return standing
+
+    def _keep(self, client_id: str, standing: ClientStatus) -> None:
         self._known[client_id] = standing
         self._known.move_to_end(client_id)
         if len(self._known) > _MAX_CLIENTS:
             self._known.popitem(last=False)
-        return standing
 
     def _end(self, client_id: str, task: asyncio.Task[ClientStatus]) -> None:
-        del self._reading[client_id]
+        if self._reading.get(client_id) is task:
+            del self._reading[client_id]
         if not task.cancelled():
             task.exception()  # the waiters have it, unless they went away

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fhirpub.auth.networks import MAX_NETWORKS, parse_network, wrong_networks
 from fhirpub.auth.scopes import is_scope
 from fhirpub.auth.tenants import require_enabled_tenant
 from fhirpub.errors import ConfigurationError, NoSuchRecord
@@ -34,12 +35,16 @@ _NOBODY = Client(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewClient:
-    """A client to add; its secret is valid for ``valid_days``, with 0 until it is rotated."""
+    """A client to add; its secret is valid for ``valid_days``, with 0 until it is rotated.
+
+    It may call from ``networks``, without any from everywhere.
+    """
 
     tenant: str
     name: str
     environment: str
     scopes: Sequence[str] = ()
+    networks: Sequence[str] = ()
     valid_days: int = 0
 
 
@@ -48,10 +53,10 @@ async def add_client(
 ) -> tuple[Client, str]:
     """Add a client of a tenant; return it with its secret, of which only a digest is kept.
 
-    Raises NoSuchRecord if the tenant is unknown, ConfigurationError if it is disabled or a scope
-    cannot be one.
+    Raises NoSuchRecord if the tenant is unknown, ConfigurationError if it is disabled, or with
+    all scopes and networks that cannot be some.
     """
-    _check(new.scopes)
+    _check([*_wrong_scopes(new.scopes), *_wrong_networks(new.networks)])
     await require_enabled_tenant(access, new.tenant)
     secret, now = _new_secret(), clock()
     client = Client(
@@ -62,6 +67,7 @@ async def add_client(
         created=now,
         secrets=(ClientSecret(_digest(secret), _end(now, new.valid_days)),),
         scopes=tuple(new.scopes),
+        networks=_canonical(new.networks),
     )
     await access.put_client(client)
     return client, secret
@@ -100,10 +106,31 @@ async def set_scopes(access: CredentialStore, client_id: str, scopes: Sequence[s
     Tokens that it has keep those of either that the other cover. Raises NoSuchRecord, and
     ConfigurationError if a scope cannot be one.
     """
-    _check(scopes)
+    _check(_wrong_scopes(scopes))
     return await _update_client(
         access, client_id, lambda client: replace(client, scopes=tuple(scopes))
     )
+
+
+async def edit_client(
+    access: CredentialStore,
+    client_id: str,
+    *,
+    name: str | None = None,
+    networks: Sequence[str] | None = None,
+) -> Client:
+    """Give a client another name, or networks in place of those it has; return what it is now.
+
+    None leaves either as it is; no network at all lets it call from everywhere. Raises
+    NoSuchRecord, and ConfigurationError with all that are no networks.
+    """
+    _check(_wrong_networks(networks or ()))
+
+    def change(client: Client) -> Client:
+        kept = client.networks if networks is None else _canonical(networks)
+        return replace(client, name=client.name if name is None else name, networks=kept)
+
+    return await _update_client(access, client_id, change)
 
 
 async def disable_client(access: CredentialStore, client_id: str) -> Client:
@@ -175,18 +202,33 @@ def _ending(secret: ClientSecret, end: int) -> ClientSecret:
     return replace(secret, expires=end if secret.expires is None else min(end, secret.expires))
 
 
-def _check(scopes: Sequence[str]) -> None:
+def _check(problems: Sequence[str]) -> None:
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+
+
+def _wrong_scopes(scopes: Sequence[str]) -> list[str]:
     wrong = [
         f"{scope!r} is no scope: write system/DiagnosticReport.cruds"
         for scope in scopes
         if not is_scope(scope)
     ]
-    if wrong:
-        raise ConfigurationError("\n".join(wrong))
-    if len(" ".join(scopes)) > MAX_SCOPE_CHARACTERS:
-        raise ConfigurationError(
-            f"the scopes have more than {MAX_SCOPE_CHARACTERS} characters, too many for a token"
-        )
+    if not wrong and len(" ".join(scopes)) > MAX_SCOPE_CHARACTERS:
+        most = f"more than {MAX_SCOPE_CHARACTERS} characters, too many for a token"
+        return [f"the scopes have {most}"]
+    return wrong
+
+
+def _wrong_networks(networks: Sequence[str]) -> list[str]:
+    wrong = wrong_networks(networks)
+    if len(networks) > MAX_NETWORKS:
+        wrong.append(f"there are more than {MAX_NETWORKS} networks: name larger ones")
+    return wrong
+
+
+def _canonical(networks: Sequence[str]) -> tuple[str, ...]:
+    """Return networks in their one notation, each once."""
+    return tuple(dict.fromkeys(str(parse_network(network)) for network in networks))
 
 
 async def _find_client(access: CredentialStore, client_id: str) -> Client:

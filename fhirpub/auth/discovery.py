@@ -15,10 +15,12 @@ def server_metadata(base_url: str, *, issuer: str) -> dict[str, Any]:
     return {
         "issuer": issuer,
         "token_endpoint": f"{base_url}/oauth/token",
+        "revocation_endpoint": f"{base_url}/oauth/revoke",
         "jwks_uri": f"{base_url}/.well-known/jwks.json",
         "grant_types_supported": _GRANTS,
         "response_types_supported": [],
         "token_endpoint_auth_methods_supported": _METHODS,
+        "revocation_endpoint_auth_methods_supported": _METHODS,
     }
 
 

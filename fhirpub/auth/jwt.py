@@ -47,6 +47,7 @@ class Opened:
 class Claims:
     """The claims of a token, in the right types. ``expires`` is in seconds since 1970."""
 
+    jti: str
     client_id: str
     tenant: str
     scopes: tuple[str, ...]
@@ -71,8 +72,8 @@ class Expected:
             raise refusals.misdirected("iss", "issuer")
         if payload.get("aud") != self.audience:  # a list is nothing that we issue
             raise refusals.misdirected("aud", "audience")
-        for name in ("sub", "jti"):
-            _text(payload, name)
+        _text(payload, "sub")
+        jti = _text(payload, "jti")
         expires = self._expires(payload, now)
         tenant = _text(payload, self.tenant_claim)
         if _UUID.fullmatch(tenant) is None:
@@ -81,6 +82,7 @@ class Expected:
         if type(scope) is not str:
             raise refusals.lacks("scope")
         return Claims(
+            jti=jti,
             client_id=_text(payload, "client_id"),
             tenant=tenant,
             scopes=tuple(scope.split()),

@@ -76,6 +76,12 @@ def lacks(claim: str) -> NotAuthenticated:
     return _token(claim, said, RequestProblem.TOKEN_INVALID)
 
 
+def revoked() -> NotAuthenticated:
+    """Refuse a token of ours that its client or an operator has revoked."""
+    said = "the access token was revoked: request a new one"
+    return _token("revoked", said, RequestProblem.TOKEN_REVOKED)
+
+
 def disabled() -> NotAuthenticated:
     """Refuse a token of ours whose client or tenant is disabled, or not here any more."""
     said = "the client of the access token, or its organization, is disabled: ask the operator"

@@ -44,6 +44,13 @@ class TokenCache:
         if len(self._tokens) > self._most:
             self._tokens.popitem(last=False)
 
+    def forget_client(self, client_id: str) -> None:
+        """Make the next look-up of each token of a client start from the text."""
+        for token in [
+            token for token, known in self._tokens.items() if known.claims.client_id == client_id
+        ]:
+            del self._tokens[token]
+
     def forget(self, token: str) -> None:
         """Make the next look-up start from the text."""
         self._tokens.pop(token, None)

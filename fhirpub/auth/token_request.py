@@ -1,4 +1,4 @@
-"""A request for a token, read from its form, JSON or HTTP Basic (RFC 6749, D-25 to D-29)."""
+"""Requests for tokens, and to revoke one, in a form or JSON (RFC 6749, 7009, D-25 to D-29)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _NAMES = frozenset(
         "client_secret",
         "grant_type",
         "scope",
+        "token",
+        "token_type_hint",
     }
 )
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.IGNORECASE)
@@ -38,53 +40,92 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenRequest:
-    """A well-formed request; whether its credentials are right is not known yet."""
+class Message:
+    """What the client sent: ``authorization`` holds the value of every Authorization header."""
+
+    content_type: str
+    body: bytes = field(repr=False)
+    authorization: Sequence[str] = field(default=(), repr=False)
+    query: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """How a client authenticates; whether it is right is not known yet."""
 
     client_id: str
     client_secret: str = field(repr=False)
-    audience: str
-    scopes: tuple[str, ...] = ()
     basic: bool = False
 
 
-def read(
-    *, content_type: str, body: bytes, authorization: Sequence[str] = (), query: str = ""
-) -> TokenRequest:
-    """Return the request, or refuse its shape.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    """A well-formed request for a token."""
 
-    ``authorization`` holds the value of every Authorization header. Raises TooLarge,
-    TokenRefused: ``invalid_request``, ``unsupported_grant_type``, or ``invalid_client`` if HTTP
-    Basic was tried in vain.
+    credentials: Credentials
+    audience: str
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevocationRequest:
+    """A well-formed request to revoke a token, of which nothing is known yet."""
+
+    credentials: Credentials
+    token: str = field(repr=False)
+
+
+def read(message: Message) -> TokenRequest:
+    """Return the request for a token, or refuse its shape.
+
+    Raises TooLarge, TokenRefused: ``invalid_request``, ``unsupported_grant_type``, or
+    ``invalid_client`` if HTTP Basic was tried in vain.
     """
-    _refuse_query(query)
-    if len(body) > MAX_BYTES:
+    fields, authorization = _read(message)
+    _check_grant(fields)
+    _refuse_missing(fields, ("grant_type", "audience"), authorization)
+    scopes, audience = _scopes(fields), fields["audience"]
+    credentials = _credentials(fields, authorization)
+    return TokenRequest(credentials=credentials, audience=audience, scopes=scopes)
+
+
+def read_revocation(message: Message) -> RevocationRequest:
+    """Return the request to revoke a token (RFC 7009, 2.1), or refuse its shape.
+
+    ``token_type_hint`` is ignored: there is one type of tokens. Raises as :func:`read` does.
+    """
+    fields, authorization = _read(message)
+    _refuse_missing(fields, ("token",), authorization)
+    credentials = _credentials(fields, authorization)
+    return RevocationRequest(credentials=credentials, token=fields["token"])
+
+
+def _read(message: Message) -> tuple[dict[str, str], Sequence[str]]:
+    """Return the parameters, and the Authorization headers that are to be heeded."""
+    _refuse_query(message.query)
+    if len(message.body) > MAX_BYTES:
         rule = f"a token request has at most {MAX_BYTES} bytes"
         raise TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
     # RFC 6749 section 3.1: a parameter without a value counts as left out.
-    fields = {name: value for name, value in _fields(content_type, body).items() if value}
+    sent = _fields(message.content_type, message.body)
+    fields = {name: value for name, value in sent.items() if value}
+    authorization = message.authorization
     if "client_secret" in fields:  # a token that comes along authenticates no client
         authorization = [item for item in authorization if item[:7].lower() != "bearer "]
     if "client_assertion" in fields or "client_assertion_type" in fields:
         raise refuse_malformed("client_assertion is not offered, use client_secret")
-    _check_grant(fields)
-    _refuse_missing(fields, () if authorization else ("client_id", "client_secret"))
-    scopes, audience = _scopes(fields), fields["audience"]
+    return fields, authorization
+
+
+def _credentials(fields: Mapping[str, str], authorization: Sequence[str]) -> Credentials:
     if not authorization:
-        return TokenRequest(
-            client_id=fields["client_id"],
-            client_secret=fields["client_secret"],
-            audience=audience,
-            scopes=scopes,
-        )
+        return Credentials(client_id=fields["client_id"], client_secret=fields["client_secret"])
     if len(authorization) > 1 or "client_secret" in fields:
         raise refuse_malformed("the client must authenticate in one way only")
     client_id, secret = _basic(authorization[0])
     if fields.get("client_id", client_id) != client_id:
         raise refuse_malformed("client_id differs from that of the Authorization header")
-    return TokenRequest(
-        client_id=client_id, client_secret=secret, audience=audience, scopes=scopes, basic=True
-    )
+    return Credentials(client_id=client_id, client_secret=secret, basic=True)
 
 
 def refuse_malformed(description: str) -> TokenRefused:
@@ -92,9 +133,10 @@ def refuse_malformed(description: str) -> TokenRefused:
     return TokenRefused("invalid_request", description)
 
 
-def refuse_credentials(*, basic: bool) -> TokenRefused:
+def refuse_credentials(*, basic: bool, client: str = "") -> TokenRefused:
     """Return the one refusal of credentials, whatever is wrong with them."""
-    return TokenRefused("invalid_client", "client authentication failed", challenge=basic)
+    said = "client authentication failed"
+    return TokenRefused("invalid_client", said, challenge=basic, client=client)
 
 
 def _refuse_query(query: str) -> None:
@@ -193,8 +235,11 @@ def _scopes(fields: Mapping[str, str]) -> tuple[str, ...]:
     return scopes
 
 
-def _refuse_missing(fields: Mapping[str, str], credentials: tuple[str, ...]) -> None:
-    missing = [name for name in ("grant_type", "audience", *credentials) if name not in fields]
+def _refuse_missing(
+    fields: Mapping[str, str], needed: tuple[str, ...], authorization: Sequence[str]
+) -> None:
+    credentials = () if authorization else ("client_id", "client_secret")
+    missing = [name for name in (*needed, *credentials) if name not in fields]
     if missing:
         raise refuse_malformed(f"missing: {', '.join(missing)}")
 

@@ -13,13 +13,16 @@ from typing import Any
 from fhirpub.auth import discovery, jwt, refusals, token_request
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
+from fhirpub.auth.client_use import ClientUses
 from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticate, ends_soon
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
+from fhirpub.auth.networks import is_within, parse_networks
+from fhirpub.auth.revocation import record_revocation
 from fhirpub.auth.scopes import intersect, narrow
 from fhirpub.auth.statements import sign_statement
 from fhirpub.auth.throttle import Throttle
 from fhirpub.auth.token_cache import CachedToken, TokenCache
-from fhirpub.auth.token_request import TokenRequest
+from fhirpub.auth.token_request import Credentials, Message, TokenRequest
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import (
     ConfigurationError,
@@ -30,6 +33,7 @@ from fhirpub.errors import (
 from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
+from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.storage.contract import Client, CredentialStore
 
 _MAX_CACHED = 8_192
@@ -86,6 +90,7 @@ class Tokens:
         self._standings = ClientStatusCache(access, clock=clock)
         self._throttle = Throttle(limits.token_failures, clock=clock)
         self._verified = TokenCache(_MAX_CACHED)
+        self._uses = ClientUses(access, clock=clock)
         self._refreshing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -97,41 +102,61 @@ class Tokens:
         self._refreshing = asyncio.create_task(self._keep_fresh())
 
     async def stop(self) -> None:
-        """Stop keeping the keys fresh."""
+        """Stop keeping the keys fresh, and record the last uses."""
         if self._refreshing is not None:
             self._refreshing.cancel()
             with suppress(asyncio.CancelledError):
                 await self._refreshing
             self._refreshing = None
+            with suppress(StoreUnavailable):
+                await self._uses.record(at_once=True)
 
-    async def grant(
-        self,
-        *,
-        content_type: str,
-        body: bytes,
-        authorization: Sequence[str] = (),
-        address: str,
-        query: str = "",
-    ) -> Grant:
-        """Return a token for credentials.
+    async def grant(self, message: Message, *, address: str) -> Grant:
+        """Return a token for credentials that a client sent from an address.
 
-        ``authorization`` holds the value of every Authorization header, ``address`` is the
-        client's. Refused in this order: a malformed request (``invalid_request``), wrong
-        credentials (``invalid_client``), another audience or none of the wanted scopes
+        Refused in this order: a malformed request (``invalid_request``), wrong credentials
+        (``invalid_client``), an address outside of the client's networks
+        (``unauthorized_client``), another audience or none of the wanted scopes
         (``insufficient_scope``). Raises TokenRefused, Throttled, TooLarge, StoreUnavailable.
         """
-        request = None
         try:
-            request = token_request.read(
-                content_type=content_type, body=body, authorization=authorization, query=query
-            )
-            client = await self._client(request, address)
+            request = token_request.read(message)
+            client = await self._client(request.credentials, address)
             scopes = self._scopes(client, request)
         except TokenRefused as refusal:
             _log.info("token refused", error=refusal.error, reason=str(refusal), address=address)
-            refusal.client = request.client_id if request else ""
             raise
+        self._uses.note(client.id)
         return await self._issue(client, scopes)
+
+    async def revoke(self, message: Message, *, address: str) -> Client:
+        """Revoke a token of the client that sent this from an address (RFC 7009, D-346).
+
+        Returns the client.
+
+        What is no token, not valid any more, or revoked already, is as it is to be. Refused as
+        in :meth:`grant`, and the token of another client (``unauthorized_client``). Raises
+        TokenRefused, Throttled, TooLarge, StoreUnavailable.
+        """
+        try:
+            request = token_request.read_revocation(message)
+            client = await self._client(request.credentials, address)
+            claims = await self._own_claims(request.token, client)
+        except TokenRefused as refusal:
+            said = str(refusal)
+            _log.info("token not revoked", error=refusal.error, reason=said, address=address)
+            raise
+        if claims is not None:
+            await self._record_revocation(claims)
+        return client
+
+    async def revoke_for_operator(self, token: str) -> RevokedToken:
+        """Revoke a token, whichever client has it; return what was recorded.
+
+        Raises NotAuthenticated if it is not a valid one of this service, Throttled,
+        StoreUnavailable.
+        """
+        return await self._record_revocation(await self._claims_of(token))
 
     def cached_caller(self, authorization: str) -> Caller | None:
         """Return the caller if this header value was verified recently; never waits.
@@ -175,18 +200,48 @@ class Tokens:
         """Return the SMART configuration."""
         return discovery.smart_configuration(base_url, issuer=self._issuer, config=self._config)
 
-    async def _client(self, request: TokenRequest, address: str) -> Client:
-        async with self._throttle.attempt(request.client_id, address):
+    async def _client(self, credentials: Credentials, address: str) -> Client:
+        async with self._throttle.attempt(credentials.client_id, address):
             proved = await authenticate(
                 self._access,
-                request.client_id,
-                request.client_secret,
+                credentials.client_id,
+                credentials.client_secret,
                 environment=self._config.environment,
                 clock=self._clock,
             )
             if proved is None:
-                raise token_request.refuse_credentials(basic=request.basic)
-        return proved[0]
+                known = credentials.client_id
+                raise token_request.refuse_credentials(basic=credentials.basic, client=known)
+        client = proved[0]
+        if client.networks and not is_within(address, parse_networks(client.networks)):
+            _log.warning("address not permitted", client_id=client.id, address=address)
+            rule = "the client may not call from this address: ask the operator"
+            raise TokenRefused("unauthorized_client", rule, client=client.id)
+        return client
+
+    async def _own_claims(self, token: str, client: Client) -> jwt.Claims | None:
+        """Return the claims of a token of a client; None if it is not valid anyway."""
+        try:
+            claims = await self._claims_of(token)
+        except NotAuthenticated:
+            return None
+        if claims.client_id != client.id:
+            rule = "the token was issued to another client"
+            raise TokenRefused("unauthorized_client", rule, client=client.id)
+        return claims
+
+    async def _claims_of(self, token: str) -> jwt.Claims:
+        """Return the claims of a token that may be revoked already. Raises NotAuthenticated."""
+        opened = jwt.decode(token)
+        jwt.check_signature(token, opened, await self._ring.find(opened.kid))
+        return self._expected.claims_of(opened.payload, now=self._clock())
+
+    async def _record_revocation(self, claims: jwt.Claims) -> RevokedToken:
+        token = RevokedToken(claims.client_id, claims.jti, self._end(claims))
+        await record_revocation(self._access, token, clock=self._clock)
+        self._standings.forget(token.client)
+        self._verified.forget_client(token.client)
+        return token
 
     def _scopes(self, client: Client, request: TokenRequest) -> tuple[str, ...]:
         """Return the client's scopes, narrowed to those it asks for now."""
@@ -255,7 +310,11 @@ class Tokens:
         tenant = standing.tenant_for(claims.tenant, environment=self._config.environment)
         if tenant is None:
             raise refusals.disabled()
-        caller = Caller(tenant, claims.client_id, intersect(standing.scopes, claims.scopes))
+        if claims.jti in standing.revoked:
+            raise refusals.revoked()
+        self._uses.note(claims.client_id)
+        scopes = intersect(standing.scopes, claims.scopes)
+        caller = Caller(tenant, claims.client_id, scopes, standing.networks)
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, CachedToken(kid, claims, caller, standing.read, until))
         return caller
@@ -270,6 +329,10 @@ class Tokens:
                 await self._ring.refresh()
             except StoreUnavailable as problem:
                 _log.warning("signing keys not read", reason=problem.reason)
+            try:
+                await self._uses.record()
+            except StoreUnavailable as problem:
+                _log.warning("uses of clients not recorded", reason=problem.reason)
 
 
 def _token_of(authorization: Sequence[str]) -> str:

@@ -78,7 +78,7 @@ async def _findings(config_file: Path | None) -> list[Finding]:
         found += [finding async for finding in _reporting("secrets", secrets)]
         found += [finding async for finding in _reporting("webhooks", _webhooks(config))]
         found += [finding async for finding in _reporting("webhooks", _networks(config))]
-        found += [finding async for finding in _reporting("clients", _secrets(config))]
+        found += [finding async for finding in _reporting("clients", _clients(config))]
     if all(finding.level != "error" for finding in found):
         found += [finding async for finding in _reporting("schemas", _schemas(config))]
     return found
@@ -139,14 +139,19 @@ async def _networks(config: Config) -> AsyncIterator[Finding]:
             yield Finding("webhooks", "warning", f"{setting} {advice}")
 
 
-async def _secrets(config: Config) -> AsyncIterator[Finding]:
-    """Warn of clients whose secrets end soon, or have ended."""
+async def _clients(config: Config) -> AsyncIterator[Finding]:
+    """Warn of clients whose secrets end soon, or have ended, and of those that may do nothing."""
+    environment, now = config.auth.environment, now_ms()
     async with open_store(config) as store:
-        clients = [one for one in await store.clients() if not one.disabled]
-    now = now_ms()
-    for client in clients:
+        everyone = await store.clients()
+    for client in everyone:
+        if client.disabled or client.environment != environment:
+            continue
+        if config.auth.enforce_scopes and not client.scopes:
+            advice = f"the client {client.id} has no scopes: fhirpub client scopes {client.id}"
+            yield Finding("clients", "warning", advice)
         end = ends_soon(client, now)
-        if end is not None and client.environment == config.auth.environment:
+        if end is not None:
             when = f"{'ended' if end <= now else 'ends'} on {instant(end)[:10]}"
             advice = f"the secret of {client.id} {when}: fhirpub client rotate {client.id}"
             yield Finding("clients", "warning", advice)

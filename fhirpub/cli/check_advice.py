@@ -81,6 +81,9 @@ def _production(config: Config) -> Iterator[Finding]:
             " before clients use it, since every client has to name it"
         )
         yield _warning("configuration", text)
+    if not config.auth.enforce_scopes:
+        text = "[auth] enforce_scopes is not set: every client may do everything for its tenant"
+        yield _warning("configuration", text)
     if config.fhir.hash_check != "strict":
         text = "[fhir] hash_check is not strict: a damaged document is accepted"
         yield _warning("configuration", text)

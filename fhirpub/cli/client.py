@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import click
 
@@ -33,6 +34,23 @@ def _split(
     return [scope for several in given for scope in several.split() or [several]]
 
 
+def _split_networks(
+    _context: click.Context, _parameter: click.Parameter, given: Sequence[str]
+) -> list[str]:
+    """Return networks one by one: lists of them are also written with commas."""
+    return [name for several in given for name in several.replace(",", " ").split() or [several]]
+
+
+_with_networks = click.option(
+    "--network",
+    "networks",
+    multiple=True,
+    callback=_split_networks,
+    metavar="CIDR",
+    help="Network from which the client may call, such as 192.0.2.0/24, 2001:db8::/32 or one "
+    "address, or several separated by commas; may be repeated. Without any it may call from "
+    "everywhere.",
+)
 _with_valid_days = click.option(
     "--valid-days",
     type=click.IntRange(0, MAX_SECRET_DAYS),
@@ -50,8 +68,8 @@ def client() -> None:
 @client.command(
     epilog="""\b
 Examples:
-  fhirpub client add --tenant 5f0c… --name "ward system"
-  fhirpub client add --tenant 5f0c… --scope system/DiagnosticReport.cruds --json
+  fhirpub client add --tenant 5f0c… --name "ward system" --scope system/DiagnosticReport.cruds
+  fhirpub client add --tenant 5f0c… --scope system/*.rs --network 10.1.0.0/16 --json
 """
 )
 @click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the client.")
@@ -64,31 +82,24 @@ Examples:
     metavar="SCOPE",
     help="Scope to grant, or several separated by spaces; may be repeated.",
 )
+@_with_networks
 @_with_valid_days
 @with_config
 @with_json
-def add(
-    tenant_id: str,
-    name: str,
-    scopes: list[str],
-    valid_days: int | None,
-    config: Config,
-    *,
-    as_json: bool,
-) -> None:
+def add(config: Config, *, as_json: bool, **options: Any) -> None:
     """Add credentials for a tenant; the secret is shown only once."""
-    if not name.isprintable():
-        raise click.BadParameter("must be one line of printable text", param_hint="--name")
-    days = config.auth.secret_days if valid_days is None else valid_days
+    _check_name(options["name"])
+    days = options["valid_days"]
     new = clients.NewClient(
-        tenant=tenant_id,
-        name=name,
+        tenant=options["tenant_id"],
+        name=options["name"],
         environment=config.auth.environment,
-        scopes=scopes,
-        valid_days=days,
+        scopes=options["scopes"],
+        networks=options["networks"],
+        valid_days=config.auth.secret_days if days is None else days,
     )
     added, secret = asyncio.run(_add(config, new))
-    _warn_of_empty(scopes)
+    _warn_of_empty(new.scopes)
     print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
 
 
@@ -97,8 +108,12 @@ def add(
 @with_config
 @with_json
 def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
-    """List credentials, oldest first, without their secrets."""
-    records = [_record(item) for item in asyncio.run(_all(config, tenant_id))]
+    """List credentials, oldest first, without their secrets, and when each was last used.
+
+    The last use is recorded at most once an hour for each client.
+    """
+    found, uses = asyncio.run(_all(config, tenant_id))
+    records = [{**_record(item), "last_used": _moment(uses.get(item.id))} for item in found]
     print_table(records, as_json=as_json, empty="No clients yet: fhirpub client add --tenant ID")
 
 
@@ -159,6 +174,36 @@ def scopes(client_id: str, scopes: list[str], config: Config, *, as_json: bool) 
     print_record("Scopes set.", _record(changed), as_json=as_json)
 
 
+@client.command(
+    epilog="""\b
+Examples:
+  fhirpub client edit 0b7e… --network 192.0.2.0/24 --network 2001:db8::/32
+  fhirpub client edit 0b7e… --any-network --name "ward system, old"
+"""
+)
+@click.argument("client_id", metavar="ID")
+@click.option("--name", metavar="TEXT", help="Name shown in lists.")
+@_with_networks
+@click.option("--any-network", is_flag=True, help="Let the client call from everywhere.")
+@with_config
+@with_json
+def edit(config: Config, *, as_json: bool, **options: Any) -> None:
+    """Change the name or the networks of a client.
+
+    The networks that are given replace those it has. Running services apply them within half a
+    minute, to tokens that are already issued as well.
+    """
+    name, networks, anywhere = options["name"], options["networks"], options["any_network"]
+    if networks and anywhere:
+        raise click.UsageError("--network and --any-network exclude each other")
+    if name is None and not networks and not anywhere:
+        raise click.UsageError("nothing to change: give --name, --network or --any-network")
+    _check_name(name or "")
+    wanted = networks if networks or anywhere else None
+    changed = asyncio.run(_edit(config, options["client_id"], name, wanted))
+    print_record("Client changed.", _record(changed), as_json=as_json)
+
+
 @client.command()
 @click.argument("client_id", metavar="ID")
 @with_config
@@ -179,11 +224,20 @@ async def _add(config: Config, new: clients.NewClient) -> tuple[Client, str]:
         return added, secret
 
 
-async def _all(config: Config, tenant_id: str | None) -> Sequence[Client]:
+async def _all(
+    config: Config, tenant_id: str | None
+) -> tuple[Sequence[Client], Mapping[str, int]]:
     async with open_store(config) as store:
         if tenant_id is not None:
             await require_tenant(store, tenant_id)
-        return await store.clients(tenant=tenant_id)
+        return await store.clients(tenant=tenant_id), await store.client_uses()
+
+
+async def _edit(
+    config: Config, client_id: str, name: str | None, networks: Sequence[str] | None
+) -> Client:
+    async with _changing(config, "client.edit", client_id) as store:
+        return await clients.edit_client(store, client_id, name=name, networks=networks)
 
 
 async def _rotate(
@@ -214,6 +268,11 @@ async def _changing(config: Config, action: str, client_id: str) -> AsyncGenerat
             yield store
 
 
+def _check_name(name: str) -> None:
+    if not name.isprintable():
+        raise click.BadParameter("must be one line of printable text", param_hint="--name")
+
+
 def _warn_of_empty(scopes: Sequence[str]) -> None:
     for scope in scopes:
         if not gives_something(scope):
@@ -228,7 +287,8 @@ def _with_secret(each: Client, secret: str) -> Record:
         "name": each.name,
         "environment": each.environment,
         "scopes": list(each.scopes),
-        "valid_until": _end(each),
+        "networks": list(each.networks),
+        "valid_until": _moment(clients.secrets_end(each)),
     }
 
 
@@ -239,12 +299,12 @@ def _record(each: Client) -> Record:
         "name": each.name,
         "environment": each.environment,
         "scopes": list(each.scopes),
+        "networks": list(each.networks),
         "created": instant(each.created),
-        "valid_until": _end(each),
+        "valid_until": _moment(clients.secrets_end(each)),
         "disabled": each.disabled,
     }
 
 
-def _end(each: Client) -> str | None:
-    end = clients.secrets_end(each)
-    return None if end is None else instant(end)
+def _moment(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else instant(milliseconds)

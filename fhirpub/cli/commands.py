@@ -36,6 +36,7 @@ _COMMANDS = {
     "publish": "fhirpub.cli.publish.command:publish",
     "tenant": "fhirpub.cli.tenant:tenant",
     "client": "fhirpub.cli.client:client",
+    "token": "fhirpub.cli.token:token",
     "quota": "fhirpub.cli.quota.command:quota",
     "endpoint": "fhirpub.cli.webhooks.endpoint:endpoint",
     "deliveries": "fhirpub.cli.webhooks.deliveries:deliveries",
@@ -133,7 +134,8 @@ def _advice(problem: FhirpubError) -> str:
 The first five minutes:
   fhirpub demo                              shows the service at work, each step as a curl command
   fhirpub tenant add "Lab Uno"              adds an organization that publishes; prints its id
-  fhirpub client add --tenant ID            adds credentials; the secret is shown only once
+  fhirpub client add --tenant ID --scope system/DiagnosticReport.cruds
+                                            adds credentials; the secret is shown only once
   fhirpub serve                             runs the service on http://127.0.0.1:8080
   fhirpub publish report.json --document report.pdf
 

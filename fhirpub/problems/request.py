@@ -32,6 +32,12 @@ class RequestProblem(Problem):
         "The time of the token is over.",
         "Request a new one. `expires_in` states how many seconds a token lasts.",
     )
+    TOKEN_REVOKED = (
+        "token-revoked",
+        "security",
+        "The client itself, or the operator of the service, has revoked the token.",
+        "Request a new one. If the client did not revoke it, ask the operator.",
+    )
     TOKEN_MISDIRECTED = (
         "token-misdirected",
         "security",
@@ -43,6 +49,12 @@ class RequestProblem(Problem):
         "security",
         "The client or its tenant has been disabled or removed since the token was issued.",
         "Ask the operator of the service. A new token is refused as well.",
+    )
+    ADDRESS_NOT_PERMITTED = (
+        "address-not-permitted",
+        "forbidden",
+        "The request comes from an address outside of the networks of the client.",
+        "Send it from one of them, or ask the operator of the service to add the network.",
     )
     SCOPE_MISSING = (
         "scope-missing",

@@ -2,7 +2,7 @@
 
 A record is a line of JSON. That of a write arrives in its version (``Version.audit``), within the
 commit; all others are handed in with `AuditStore.add_audit_records`. One process at a time seals
-what has arrived, into the blocks of a chain for each tenant (ADR 34); of two that assume it, one
+what has arrived, into the blocks of a chain for each tenant (ADR 35); of two that assume it, one
 finds the number of its block taken. The lines themselves mean nothing to a store.
 
 Every method may raise StoreUnavailable; every write is safe to repeat.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
+from fhirpub.storage.client_activity_contract import ClientActivity
 from fhirpub.storage.records import Client, SigningKey
 from fhirpub.tenant import Tenant
 
 
-class CredentialStore(ABC):
+class CredentialStore(ClientActivity):
     """Tenants, clients and signing keys. Every method may raise StoreUnavailable."""
 
     @abstractmethod

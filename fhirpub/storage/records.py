@@ -45,7 +45,7 @@ class Version:
             a member belongs to a later version of the same resource. Only `scan` returns them
             with the version that brought them.
         audit: The record of the write for the audit trail, as a JSON object, which the commit
-            carries until it is sealed (ADR 34); empty if there is no audit trail.
+            carries until it is sealed (ADR 35); empty if there is no audit trail.
     """
 
     id: str
@@ -224,6 +224,8 @@ class Client:
         secrets: Its secrets.
         scopes: What its tokens may allow (SMART App Launch 2.0, scopes).
         disabled: Whether it is refused.
+        networks: The networks from which it may call, in the notation of CIDR (RFC 4632, section
+            3.1), such as ``10.1.0.0/16`` and ``2001:db8::/32``; none: from everywhere.
     """
 
     id: str
@@ -234,6 +236,7 @@ class Client:
     secrets: tuple[ClientSecret, ...]
     scopes: tuple[str, ...] = ()
     disabled: bool = False
+    networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

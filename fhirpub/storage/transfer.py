@@ -14,6 +14,7 @@ which shows the target's workers that it was published.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -271,6 +272,9 @@ async def _copy_access(source: Store, target: Store) -> list[str]:
         )
     for client in await source.clients():
         kept += await _settle_client(client, target)
+        for token in await source.revoked_tokens(client.id):
+            await target.revoke_token(token, most=sys.maxsize)
+    await target.put_client_uses(await source.client_uses())
     for environment in ENVIRONMENTS:
         known = {item.kid: item for item in await target.signing_keys(environment)}
         for key in await source.signing_keys(environment):
@@ -332,9 +336,10 @@ def _client(client: Client, there: Client) -> Client:
     newest = {secret.digest for secret in client.secrets[-1:]}
     secrets = there.secrets if newest <= known else client.secrets
     disabled = client.disabled or there.disabled
-    # Nothing shows which scopes were set later, so the operator decides: differences are listed.
-    scopes = there.scopes or client.scopes
-    return replace(client, secrets=secrets, disabled=disabled, scopes=scopes)
+    # Nothing shows which were set later, so the operator decides: differences are listed.
+    scopes, networks = there.scopes or client.scopes, there.networks or client.networks
+    merged = replace(client, secrets=secrets, disabled=disabled)
+    return replace(merged, scopes=scopes, networks=networks)
 
 
 def _key(key: SigningKey, there: SigningKey) -> SigningKey:

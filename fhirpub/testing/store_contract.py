@@ -35,6 +35,7 @@ from fhirpub.testing.contracts.store.attached import AttachedContract
 from fhirpub.testing.contracts.store.audit import AuditContract
 from fhirpub.testing.contracts.store.audit_chains import AuditChainContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
+from fhirpub.testing.contracts.store.client_activity import ClientActivityContract
 from fhirpub.testing.contracts.store.commits import CommitContract
 from fhirpub.testing.contracts.store.credentials import CredentialContract, EncryptionContract
 from fhirpub.testing.contracts.store.criteria import CriteriaContract, criteria_of_every_form
@@ -136,6 +137,7 @@ class StoreContract(
     BlobContract,
     CredentialContract,
     EncryptionContract,
+    ClientActivityContract,
     QuotaContract,
     AuditContract,
     AuditChainContract,

@@ -58,6 +58,17 @@ class MethodNotAllowed(FhirpubError):
         self.allow = allow
 
 
+class AddressNotPermitted(FhirpubError):
+    """The token is good, but its client may not call from this address (D-345)."""
+
+    details = RequestProblem.ADDRESS_NOT_PERMITTED
+
+    def __init__(self, client_id: str, address: str) -> None:
+        super().__init__("the client may not call from this address: ask the operator")
+        self.client_id = client_id
+        self.address = address
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A status and the issues to send with it."""
@@ -71,6 +82,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     errors.InvalidSearch: (HTTPStatus.BAD_REQUEST, "invalid"),
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
     errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
+    AddressNotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     errors.StorageQuotaExceeded: (HTTPStatus.FORBIDDEN, "business-rule"),
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
     errors.NoSuchRecord: (HTTPStatus.NOT_FOUND, "not-found"),
@@ -101,6 +113,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
 _TOKEN_REFUSALS = {
     "invalid_request": HTTPStatus.BAD_REQUEST,
     "unsupported_grant_type": HTTPStatus.BAD_REQUEST,
+    "unauthorized_client": HTTPStatus.BAD_REQUEST,
     "invalid_client": HTTPStatus.UNAUTHORIZED,
     "insufficient_scope": HTTPStatus.FORBIDDEN,
 }

@@ -58,6 +58,8 @@ from fhirpub.web.handlers.registrations.revise import ReviseHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,
+    OAuthHandler,
+    RevocationHandler,
     ServerMetadataHandler,
     SmartConfigurationHandler,
     TokenHandler,
@@ -102,6 +104,7 @@ def routes(services: Services) -> list[Route]:
         Route("GET", "/metadata", about),
         Route("GET", "/openapi.json", OpenApiHandler),
         Route("POST", "/oauth/token", TokenHandler),
+        Route("POST", "/oauth/revoke", RevocationHandler),
         Route("GET", "/.well-known/jwks.json", KeysHandler),
         Route("GET", "/.well-known/oauth-authorization-server", ServerMetadataHandler),
         Route("GET", "/.well-known/smart-configuration", SmartConfigurationHandler),
@@ -219,7 +222,7 @@ class _Path:
     @property
     def refusing(self) -> type[MethodNotAllowedHandler]:
         """The handler of the methods that the path does not have."""
-        own = any(route.handler is TokenHandler for route in self.methods.values())
+        own = any(issubclass(route.handler, OAuthHandler) for route in self.methods.values())
         return TokenMethodNotAllowedHandler if own else MethodNotAllowedHandler
 
 

@@ -1,4 +1,4 @@
-"""Each route leaves exactly its records in the audit trail, for each outcome (ADR 34)."""
+"""Each route leaves exactly its records in the audit trail, for each outcome (ADR 35)."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from tornado.ioloop import IOLoop
 from fhirpub.app.services import build_services
 from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
+from fhirpub.auth.token_request import Message
 from fhirpub.config.settings import Config
 from fhirpub.runtime.clock import now_ms
 from fhirpub.web.adapter import RequestRouterAdapter
@@ -129,13 +130,8 @@ async def token_of(services: Services) -> str:
         "client_secret": secret,
         "audience": services.config.auth.audience,
     }
-    grant = await services.tokens.grant(
-        content_type="application/json",
-        body=json.dumps(request).encode(),
-        authorization=[],
-        address="127.0.0.1",
-        query="",
-    )
+    message = Message(content_type="application/json", body=json.dumps(request).encode())
+    grant = await services.tokens.grant(message, address="127.0.0.1")
     return grant.access_token
 
 

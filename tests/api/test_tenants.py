@@ -350,6 +350,7 @@ def test_no_engine_asks_without_a_tenant(service: RunningService) -> None:
 
 OPEN = {
     ("POST", "/oauth/token"),
+    ("POST", "/oauth/revoke"),
     ("GET", "/.well-known/jwks.json"),
     ("GET", "/.well-known/oauth-authorization-server"),
     ("GET", "/.well-known/smart-configuration"),

@@ -24,6 +24,7 @@ from tests.node.packages import Scripts
 APART = (
     *("amended.xml", "prescription.json", "openapi.json", "pip install", "npm install"),
     *("HB=", "PATIENT=", "PERSON=", "preliminary.json", "final.json", "batch.json"),
+    "oauth/revoke",
 )
 FIRST = [item for item in BLOCKS if not any(word in item for word in APART)]
 _SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]
@@ -52,6 +53,16 @@ def test_the_guide_leads_from_credentials_to_a_token(
     answer = json.loads(followed(BLOCKS[:2], tmp_path, given(lab)))
 
     assert answer["token_type"] == "Bearer"
+
+
+def test_the_guide_revokes_a_token(service: RunningService, tmp_path: Path) -> None:
+    lab = service.integrator()
+    assert lab.get("/fhir/r4/DiagnosticReport").status == 200
+
+    done = followed([BLOCKS[0], BLOCKS[2], block("oauth/revoke")], tmp_path, given(lab))
+
+    assert done.startswith("HTTP/1.1 200")
+    assert lab.get("/fhir/r4/DiagnosticReport").problems == ["token-revoked"]
 
 
 def test_the_guide_publishes_reads_updates_and_finds_a_report(

@@ -15,6 +15,7 @@ import pytest
 
 from fhirpub import plugin_api, testing
 from fhirpub.storage import (
+    client_activity_contract,
     contract,
     criteria,
     quota_contract,
@@ -70,6 +71,7 @@ PUBLIC = {
     name: member
     for module in (
         *(store, contract, records, webhook_contract, webhook_records, quota_contract, criteria),
+        client_activity_contract,
         *_modules_of(plugin_api),
         *_modules_of(testing),
     )
@@ -82,7 +84,7 @@ PROMISES = {
     for seam in (
         *(contract.Resources, contract.CredentialStore, contract.StoreAdmin),
         *(webhook_contract.Endpoints, webhook_contract.DeliveryQueueStore, store.Store),
-        quota_contract.QuotaStore,
+        *(quota_contract.QuotaStore, client_activity_contract.ClientActivity),
     )
     for name, method in vars(seam).items()
     if inspect.isfunction(method)

@@ -27,6 +27,7 @@ def test_production_is_strict() -> None:
     config = load(CONF / "production.toml", environment={})
 
     assert config.auth.environment == "production"
+    assert config.auth.enforce_scopes
     assert config.fhir.hash_check == "strict"
     assert config.logs.format == "json"
     assert config.base_url.startswith("https://")

@@ -41,3 +41,33 @@ def test_an_environment_without_pip_is_created_again(clone: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert (clone / ".venv" / "stamp").exists()
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "is_refused", "is_unpinned"),
+    [
+        ("", 0, False, False),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+            1,
+            True,
+            False,
+        ),
+        ("ERROR: No matching distribution found for a==1", 1, False, True),
+    ],
+)
+def test_a_package_with_another_hash_ends_the_run_and_one_that_does_not_exist_is_named(
+    tmp_path: Path, message: str, status: int, *, is_refused: bool, is_unpinned: bool
+) -> None:
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\necho '{message}' >&2\nexit {status}\n")
+    python.chmod(0o755)
+    text = (SCRIPTS / "test").read_text()
+    function = text[text.index("install_pinned() {") :].partition("\n}\n")[0] + "\n}\n"
+    script = f"set -eu\nroot=. away={tmp_path}\n{function}install_pinned"
+
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
+
+    assert (done.returncode != 0) is is_refused
+    assert (tmp_path / "unpinned").exists() is is_unpinned

@@ -22,6 +22,7 @@ from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import new_id
 from tests.faults.wrapped_audit import AuditWrapper
+from tests.faults.wrapped_client_activity import ClientActivityWrapper
 from tests.faults.wrapped_quotas import QuotasWrapper
 from tests.faults.wrapped_webhooks import WebhooksWrapper
 
@@ -30,7 +31,7 @@ _RACE_SECONDS = 0.02
 """The time for which a race stays open: it must happen reliably, not by chance."""
 
 
-class StoreWrapper(WebhooksWrapper, QuotasWrapper, AuditWrapper, Store):
+class StoreWrapper(WebhooksWrapper, QuotasWrapper, AuditWrapper, ClientActivityWrapper, Store):
     """A store that delegates to another one, whose start and stop are the caller's business."""
 
     def __init__(self, inner: Store) -> None:

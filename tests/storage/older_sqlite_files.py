@@ -62,12 +62,21 @@ OUTBOX_OF_8 = (
 AUDIT_TABLES = "pending block value checkpoint mark".split()
 
 
-def to_version_9(path: Path) -> None:
+def to_version_10(path: Path) -> None:
     """Convert a file to the format of the commit before the audit trail."""
-    with _changed_to(path, 9) as old:
+    with _changed_to(path, 10) as old:
         old.execute("ALTER TABLE version DROP COLUMN audit")
         for name in AUDIT_TABLES:
             old.execute(f"DROP TABLE audit_{name}")
+
+
+def to_version_9(path: Path) -> None:
+    """Convert a file to the format of the commit before networks and revoked tokens."""
+    to_version_10(path)
+    with _changed_to(path, 9) as old:
+        old.execute("DROP TABLE revoked_token")
+        old.execute("DROP TABLE client_use")
+        old.execute("ALTER TABLE client DROP COLUMN networks")
 
 
 def to_version_8(path: Path) -> None:

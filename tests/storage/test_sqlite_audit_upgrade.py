@@ -1,4 +1,4 @@
-"""A file of schema version 9 gets an audit trail, in which nothing is recorded yet."""
+"""A file of schema version 10 gets an audit trail, in which nothing is recorded yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fhirpub.testing.contracts.store.audit import seal_all
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, a_blob, reopening
-from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_9
+from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_10
 from tests.storage.test_sqlite_upgrade import new_file, schema_of
 
 DOCUMENT = a_blob(b"small")
@@ -36,7 +36,7 @@ async def older(tmp_path: Path) -> Path:
     await store.add(LAB, SECOND)
     await store.add(OTHER, a_version())
     await store.stop()
-    to_version_9(path)
+    to_version_10(path)
     return path
 
 
@@ -46,7 +46,7 @@ async def reopen(older: Path) -> AsyncGenerator[Reopen]:
         yield reopen
 
 
-async def test_a_file_of_version_9_gets_what_a_new_one_has(
+async def test_a_file_of_version_10_gets_what_a_new_one_has(
     older: Path, tmp_path: Path, reopen: Reopen
 ) -> None:
     await reopen()
@@ -77,7 +77,7 @@ async def test_what_is_written_to_an_older_file_afterwards_is_recorded(reopen: R
 async def test_an_upgrade_that_was_killed_is_made_again(
     older: Path, reopen: Reopen, steps: int
 ) -> None:
-    await asyncio.to_thread(kill_amid_upgrade, older, 9, steps=steps)
+    await asyncio.to_thread(kill_amid_upgrade, older, 10, steps=steps)
 
     store = await reopen()
 

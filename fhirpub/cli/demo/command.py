@@ -158,6 +158,7 @@ def _private(config: Config, folder: Path) -> Config:
     return dataclasses.replace(
         config,
         server=dataclasses.replace(config.server, host=_HOST, base_url=""),
+        auth=dataclasses.replace(config.auth, enforce_scopes=True),
         storage=StorageConfig(url=f"sqlite:///{folder / 'fhirpub.db'}"),
         plugins=PluginsConfig(enabled=_enable_plugins(config.plugins.enabled)),
         webhooks=WebhooksConfig(allow_networks=[_HOST]),

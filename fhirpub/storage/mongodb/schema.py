@@ -31,18 +31,20 @@ Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
 ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
 QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES = "quota_override", "quota_count", "stored_bytes"
 AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT = "audit_pending", "audit_block", "audit_checkpoint"
+REVOKED_TOKEN, CLIENT_USE = "revoked_token", "client_use"
 """Names of collections; `store` has the documents of which there is one."""
 COLLECTIONS = (
     *(STORE, VERSION, BLOB, PIECE, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE),
     *(QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES),
     *(AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT),
+    *(REVOKED_TOKEN, CLIENT_USE),
 )
 SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
@@ -118,6 +120,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
         _index(AUDIT_BY_KEY, "keys", "-first", "-number"),
     ],
     AUDIT_CHECKPOINT: [_index("audit_checkpoint_by_number", "tenant", "number")],
+    REVOKED_TOKEN: [_index("revoked_token_client", "client")],
 }
 
 
@@ -159,10 +162,11 @@ async def _upgrade(database: Database) -> None:
     such, even if another process is still at this. Large blobs of version 2 stay in one piece.
     What a database of version 3 stores is counted afterwards (`stored_bytes.py`). Version 4 had no
     members: a process of that release would not find them. One of version 5 searches by indexes
-    that are dropped afterwards, and one of version 6 expects no documents in a version. What an
-    older one stored has no record of its write (ADR 34).
+    that are dropped afterwards, and one of version 6 expects no documents in a version. One of
+    version 7 would accept revoked tokens, and clients from outside of their networks. What one of
+    version 8 and before stored has no record of its write (ADR 35).
     """
-    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5, 6, 7]}}
+    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5, 6, 7, 8]}}
     found = await database[STORE].find_one(old)
     if found is None:
         return

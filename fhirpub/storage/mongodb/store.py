@@ -33,6 +33,7 @@ from fhirpub.storage.contract import Blob, BlobInfo, Page, SearchQuery, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.audit import MongoAudit
 from fhirpub.storage.mongodb.blob_sweep import BlobSweep
+from fhirpub.storage.mongodb.client_activity import MongoClientActivity
 from fhirpub.storage.mongodb.credentials.store import MongoCredentials
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.member_reads import filter_by_key
@@ -120,7 +121,9 @@ def _overruled_options(url: str) -> list[str]:
     ]
 
 
-class MongoStore(MongoAudit, MongoCredentials, BlobSweep, MongoWebhooks, Store):
+class MongoStore(
+    MongoAudit, MongoCredentials, MongoClientActivity, BlobSweep, MongoWebhooks, Store
+):
     """A store in one database; made by :func:`from_url`."""
 
     def __init__(

@@ -11,8 +11,9 @@ from functools import cache
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite.tables import audit, documents, quotas, webhooks
+from fhirpub.storage.sqlite.tables import client_activity as activity
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -90,7 +91,8 @@ _TABLES = (
         created INTEGER NOT NULL,
         secrets TEXT NOT NULL,
         scopes TEXT NOT NULL,
-        disabled INTEGER NOT NULL
+        disabled INTEGER NOT NULL,
+        networks TEXT NOT NULL DEFAULT '[]'
     ) STRICT
     """,
     """
@@ -111,13 +113,15 @@ _TABLES = (
     *quotas.TABLES,
     *documents.PIECES,
     *_MEMBERS,
+    *activity.TABLES,
     *audit.TABLES,
 )
 _FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP BY owner"
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
 _ADD_AUDIT = "ALTER TABLE version ADD COLUMN audit BLOB NOT NULL DEFAULT x''"
-_SINCE_9 = (_ADD_AUDIT, *audit.TABLES)
+_SINCE_10 = (_ADD_AUDIT, *audit.TABLES)
+_SINCE_9 = (*activity.TABLES, activity.ADD_NETWORKS, *_SINCE_10)
 _SINCE_8 = (*webhooks.OUTBOX_SINCE_8, *_SINCE_9)
 _SINCE_7 = (*documents.ATTACH, *_SINCE_8)
 _SINCE_4 = (*documents.PIECES, *_MEMBERS, *_SINCE_7)
@@ -139,6 +143,7 @@ _STEPS = {
     7: _SINCE_7,
     8: _SINCE_8,
     9: _SINCE_9,
+    10: _SINCE_10,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -246,8 +251,8 @@ PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
 TENANT = f"SELECT {_TENANT} FROM tenant WHERE id = ?"
 TENANTS = f"SELECT {_TENANT} FROM tenant ORDER BY created, id"
 
-_CLIENT = "id, tenant, name, environment, created, secrets, scopes, disabled"
-PUT_CLIENT = f"INSERT OR REPLACE INTO client ({_CLIENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_CLIENT = "id, tenant, name, environment, created, secrets, scopes, disabled, networks"
+PUT_CLIENT = f"INSERT OR REPLACE INTO client ({_CLIENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 CLIENT = f"SELECT {_CLIENT} FROM client WHERE id = ?"
 CLIENTS = f"SELECT {_CLIENT} FROM client WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created, id"
 

@@ -34,6 +34,7 @@ from fhirpub.storage.sqlite.blobs import (
     read_chunk,
     sweep,
 )
+from fhirpub.storage.sqlite.clients.activity import SqliteClientActivity
 from fhirpub.storage.sqlite.credentials.store import SqliteCredentials
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.parameters import json_list
@@ -80,7 +81,9 @@ def from_url(
         raise ConfigurationError("[storage] url: the working directory was deleted") from None
 
 
-class SqliteStore(SqliteAudit, SqliteCredentials, SqliteQuotas, SqliteWebhooks, Store):
+class SqliteStore(
+    SqliteAudit, SqliteCredentials, SqliteClientActivity, SqliteQuotas, SqliteWebhooks, Store
+):
     """A store in one file, and the two that SQLite keeps beside it."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Records each response in the audit trail before it is sent, or within a second (ADR 34)."""
+"""Records each response in the audit trail before it is sent, or within a second (ADR 35)."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from fhirpub.auth.scopes import permits
 from fhirpub.errors import NotPermitted
+from fhirpub.web.error_mapping import AddressNotPermitted
 from fhirpub.web.handlers.responses import ResponseWriter
 
 
@@ -51,6 +52,8 @@ class BaseHandler(ResponseWriter):
     def ready(self) -> Awaitable[None] | None:
         """Continue once the caller is authenticated."""
         if self.requires_token:
+            if self.caller.networks:
+                self._check_address()
             self.services.rate_limit.count(self.caller.client_id)
             if self.services.quotas.active and self.is_counted:
                 self._enter_quotas()
@@ -58,6 +61,17 @@ class BaseHandler(ResponseWriter):
                 raise NotPermitted
         self.check_format()
         return None
+
+    def _check_address(self) -> None:
+        """Raise AddressNotPermitted for a request from outside of its caller's networks.
+
+        It then has no caller: its log lines are sampled like those without a token (D-300).
+        """
+        caller, trusted = self.caller, self.services.config.server.trusted_proxies
+        address = self.request.client_address(trusted)
+        if not caller.may_call_from(address):
+            del self.caller
+            raise AddressNotPermitted(caller.client_id, address)
 
     def _enter_quotas(self) -> None:
         """Count the request; raises QuotaExceeded if it is beyond a quota of its caller."""

@@ -29,7 +29,7 @@ from fhirpub.runtime.logging import logger, where
 from fhirpub.runtime.metrics import NO_ROUTE, method_word
 from fhirpub.storage.contract import BlobInfo
 from fhirpub.web.admission.quotas import Ticket
-from fhirpub.web.error_mapping import TooSlow, is_expected
+from fhirpub.web.error_mapping import AddressNotPermitted, TooSlow, is_expected
 from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.message.request import Request
 from fhirpub.web.message.response_body import ResponseBody
@@ -285,6 +285,9 @@ class RequestLifecycle(ABC):
             facts["client"] = self.caller.client_id
         if isinstance(problem, NotAuthenticated):
             _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
+        elif isinstance(problem, AddressNotPermitted):
+            client_id, address = problem.client_id, problem.address
+            _log.warning("address not permitted", client_id=client_id, address=address, **facts)
         elif isinstance(problem, StoreUnavailable):
             self.services.metrics.store_unavailable.inc()
             _log.warning("store unavailable", reason=problem.reason, **facts)

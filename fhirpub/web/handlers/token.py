@@ -1,4 +1,4 @@
-"""POST /oauth/token and what clients need to know about tokens (RFC 6749, 7517, 8414)."""
+"""POST /oauth/token and /oauth/revoke, and what clients need to know (RFC 6749, 7009, 8414)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from http import HTTPStatus
 from typing import Any
 
 from fhirpub.audit.trail import AuditTrail
-from fhirpub.auth.token_request import refuse_malformed
+from fhirpub.auth.token_request import Message, refuse_malformed
 from fhirpub.auth.tokens import Grant
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Headers
+from fhirpub.storage.contract import Client
 from fhirpub.web.error_mapping import TooSlow, response_for, status_of
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
@@ -18,24 +19,18 @@ from fhirpub.web.handlers.body import BodyHandler
 _MAX_BYTES = 8192
 
 
-class TokenHandler(BodyHandler):
-    """Grant an access token for client credentials."""
+class OAuthHandler(BodyHandler):
+    """A request of OAuth, in which the client authenticates by its credentials."""
 
     requires_token = False
-    action = "token"
-    _grant: Grant | None = None
     _claimed = ""
-
-    @property
-    def acting(self) -> tuple[str, str] | None:
-        """The tenant and the client that get a token."""
-        return (self._grant.tenant, self._grant.client) if self._grant else None
+    """The client that a refused request claims to come from."""
 
     def count_refusal(self, audit: AuditTrail) -> None:
-        """Count a refused request for a token."""
+        """Count a refused request."""
         status = int(self.status)
         if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            audit.count_refusal("token", status, address=self._address, client=self._claimed)
+            audit.count_refusal(self.action, status, address=self.address, client=self._claimed)
 
     def default_headers(self) -> Headers:
         """Keep tokens and refusals out of caches (RFC 6749 section 5.1)."""
@@ -55,25 +50,19 @@ class TokenHandler(BodyHandler):
         """Return how large a token request may be."""
         return _MAX_BYTES
 
-    async def post(self) -> None:
-        """Grant a token."""
-        trusted = self.services.config.server.trusted_proxies
-        grant = await self.services.tokens.grant(
+    @property
+    def address(self) -> str:
+        """The address of the client."""
+        return self.request.client_address(self.services.config.server.trusted_proxies)
+
+    def take_message(self) -> Message:
+        """Return what the client sent."""
+        return Message(
             content_type=self.request.headers.get("Content-Type", ""),
             body=self.take_body(),
             authorization=self.request.headers.get_list("Authorization"),
-            address=self.request.client_address(trusted),
             query=self.request.query,
         )
-        self._grant = grant
-        answer: dict[str, Any] = {
-            "access_token": grant.access_token,
-            "token_type": "Bearer",
-            "expires_in": grant.expires_in,
-        }
-        if grant.scope:
-            answer["scope"] = grant.scope
-        write_oauth(self, answer)
 
     def write_refusal(self, problem: Exception) -> None:
         """Write a refusal as OAuth errors are written (RFC 6749 section 5.2)."""
@@ -96,8 +85,51 @@ class TokenHandler(BodyHandler):
         write_oauth(self, {"error": error, "error_description": text})
 
 
+class TokenHandler(OAuthHandler):
+    """Grant an access token for client credentials."""
+
+    action = "token"
+    _grant: Grant | None = None
+
+    @property
+    def acting(self) -> tuple[str, str] | None:
+        """The tenant and the client that get a token."""
+        return (self._grant.tenant, self._grant.client) if self._grant else None
+
+    async def post(self) -> None:
+        """Grant a token."""
+        tokens, message = self.services.tokens, self.take_message()
+        self._grant = grant = await tokens.grant(message, address=self.address)
+        answer: dict[str, Any] = {
+            "access_token": grant.access_token,
+            "token_type": "Bearer",
+            "expires_in": grant.expires_in,
+        }
+        if grant.scope:
+            answer["scope"] = grant.scope
+        write_oauth(self, answer)
+
+
+class RevocationHandler(OAuthHandler):
+    """Revoke a token of the client (RFC 7009)."""
+
+    action = "token.revoke"
+    _client: Client | None = None
+
+    @property
+    def acting(self) -> tuple[str, str] | None:
+        """The tenant and the client that revoke a token."""
+        return (self._client.tenant, self._client.id) if self._client else None
+
+    async def post(self) -> None:
+        """Revoke the token; the answer to one that is none is the same (RFC 7009, 2.2)."""
+        tokens, message = self.services.tokens, self.take_message()
+        self._client = await tokens.revoke(message, address=self.address)
+        self.respond_empty(status=200)
+
+
 def write_oauth(handler: BaseHandler, answer: dict[str, Any]) -> None:
-    """Write an answer of the token endpoint."""
+    """Write an answer of OAuth."""
     handler.headers["Content-Type"] = "application/json"
     handler.finish(dumps(answer))
 

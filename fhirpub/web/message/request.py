@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
+from fhirpub.auth.networks import is_within, parse_address, parse_networks
 from fhirpub.errors import InvalidSearch
 from fhirpub.problems import OperationProblem
 from fhirpub.web.message.preconditions import NONE, Preconditions
@@ -90,19 +90,14 @@ class Request:
         peer: str = self.connection.context.remote_ip
         if not trusted:
             return peer
-        networks = _networks(tuple(trusted))
-        if not _within(peer, networks):
+        networks = parse_networks(tuple(trusted))
+        if not is_within(peer, networks):
             return peer
         addresses = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
         for name in reversed([one.strip() for one in addresses if one.strip()]):
-            if not _within(name, networks):
-                return name if _is_address(name) else peer
+            if not is_within(name, networks):
+                return peer if parse_address(name) is None else name
         return peer
-
-
-@cache
-def _networks(names: tuple[str, ...]) -> list[Any]:
-    return [ipaddress.ip_network(name, strict=False) for name in names]
 
 
 def parameters_of(query: str) -> list[tuple[str, str]]:
@@ -130,17 +125,3 @@ def parameters_of(query: str) -> list[tuple[str, str]]:
 
 def _as_utf8(text: str) -> str:
     return text.encode("latin-1").decode()
-
-
-def _within(address: str, networks: Sequence[Any]) -> bool:
-    return _is_address(address) and any(
-        ipaddress.ip_address(address) in network for network in networks
-    )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

@@ -238,7 +238,8 @@ def _parameters(operation: Operation, route: Route, services: Services) -> list[
 _MEANINGS = {
     400: "The request cannot be read, or is no valid FHIR R4.",
     401: "There is no access token, or not a valid one.",
-    403: "The access token has no scope for this, or the tenant may not store more.",
+    403: "The access token has no scope for this, the client may not call from this address, or "
+    "the tenant may not store more.",
     404: "There is nothing under this address, for this tenant.",
     406: "No format is spoken here that the client accepts.",
     408: "The body took too long; it may be sent again.",

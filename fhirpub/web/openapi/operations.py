@@ -27,6 +27,7 @@ from fhirpub.web.handlers.registrations.revise import ReviseHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,
+    RevocationHandler,
     ServerMetadataHandler,
     SmartConfigurationHandler,
     TokenHandler,
@@ -311,6 +312,20 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         successes={200: Success(text="The token.", form="json", schema="Token")},
         refusals=(401, 403, 429, 503),
         body="token",
+        tag="Authorization",
+        refuses_in="OAuthError",
+    ),
+    (RevocationHandler, "POST"): Operation(
+        name="revoke",
+        summary="Revoke an access token of the client",
+        text=(
+            "RFC 7009, with the credentials of the client that has the token. It is refused from "
+            "now on, by every process within 30 seconds. For what is no valid token the response "
+            "is the same. Refusals are OAuth's."
+        ),
+        successes={200: Success(text="No such token is valid.", form="empty")},
+        refusals=(401, 429, 503),
+        body="revocation",
         tag="Authorization",
         refuses_in="OAuthError",
     ),

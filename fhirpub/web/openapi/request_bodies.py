@@ -139,6 +139,10 @@ def _token_request(_services: Services, _type_name: str) -> JsonObject:
     return {"required": True, "content": {FORM: {"schema": ref("TokenRequest")}}}
 
 
+def _revocation_request(_services: Services, _type_name: str) -> JsonObject:
+    return {"required": True, "content": {FORM: {"schema": ref("RevocationRequest")}}}
+
+
 def _fhir(schema: JsonObject, example: JsonObject) -> JsonObject:
     """Return a body of FHIR. XML is named in words: generators cannot write it, and say so."""
     said = {"schema": schema, **({"example": example} if example else {})}
@@ -160,6 +164,7 @@ _BODIES: dict[str, Callable[[Services, str], JsonObject]] = {
     "batch": _batch_body,
     "create": _create_body,
     "register": _register_body,
+    "revocation": _revocation_request,
     "search": _search_body,
     "token": _token_request,
     "update": _update_body,
@@ -298,6 +303,13 @@ _OWN: dict[str, JsonObject] = {
         ("resourceType", "parameter"),
         resourceType=constant("Parameters"),
         parameter={"type": "array", "minItems": 1, "items": _PARAMETER},
+    ),
+    "RevocationRequest": _form(
+        ("token",),
+        token={**_TEXT, "minLength": 1},
+        token_type_hint={"description": "Ignored: there is one type.", **_TEXT},
+        client_id=_TEXT,
+        client_secret=_TEXT,
     ),
     "Token": _object(
         ("access_token", "token_type", "expires_in"),

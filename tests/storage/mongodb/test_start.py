@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.storage.contract import Version
 from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb import schema
@@ -17,6 +19,7 @@ from fhirpub.testing.contracts.store.audit import seal_all
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,
+    a_client,
     a_version,
     add_all,
     has,
@@ -228,7 +231,7 @@ async def test_versions_of_a_release_without_an_audit_trail_have_no_records(
 ) -> None:
     version = a_version()
     await store.add(LAB, version)
-    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 7}})
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 8}})
     database[schema.VERSION].drop_index(schema.UNSEALED)
 
     upgraded = await reopen()
@@ -236,3 +239,22 @@ async def test_versions_of_a_release_without_an_audit_trail_have_no_records(
 
     blocks = await seal_all(upgraded)
     assert [block.records for block in blocks] == [b'{"action":"update"}\n']
+
+
+async def test_a_client_of_a_database_of_version_7_gets_networks(
+    store: Store, database: Database, reopen: Reopen
+) -> None:
+    client = a_client()
+    await store.put_client(client)
+    assert "networks" not in (database[schema.CLIENT].find_one({"_id": client.id}) or {})
+    for name in (schema.REVOKED_TOKEN, schema.CLIENT_USE):
+        database[name].drop()
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 7}})
+
+    upgraded = await reopen()
+
+    limited = replace(client, networks=("192.0.2.0/24",))
+    assert await upgraded.client(client.id) == client
+    assert await upgraded.replace_client(limited, over=client)
+    assert await upgraded.client(client.id) == limited
+    assert await upgraded.revoke_token(RevokedToken(client.id, "a", 7), most=1)

@@ -15,14 +15,17 @@ from jose import jwk
 
 from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
+from fhirpub.auth.token_request import Message
 from fhirpub.auth.tokens import Grant, Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.storage.contract import Client, CredentialStore, SigningKey
 from fhirpub.tenant import Tenant
 
 ISSUER = "https://fhir.example.org"
 AUDIENCE = "https://fhirpub.local/fhir"
+ADDRESS = "192.0.2.1"
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -33,6 +36,9 @@ class MemoryAccess(CredentialStore):
         self._tenants: dict[str, Tenant] = {}
         self._clients: dict[str, Client] = {}
         self._keys: dict[str, SigningKey] = {}
+        self._revoked: dict[tuple[str, str], RevokedToken] = {}
+        self.uses: dict[str, int] = {}
+        self.writes_of_uses = 0
         self.reads: list[str] = []
         self.away = False
 
@@ -95,6 +101,34 @@ class MemoryAccess(CredentialStore):
         self._keys[new.kid] = new
         return True
 
+    async def revoke_token(self, token: RevokedToken, *, most: int) -> bool:
+        await self._turn()
+        key = (token.client, token.jti)
+        if key not in self._revoked and len(await self.revoked_tokens(token.client)) >= most:
+            return False
+        self._revoked[key] = token
+        return True
+
+    async def revoked_tokens(self, client_id: str) -> Sequence[RevokedToken]:
+        await self._turn("revoked")
+        return [token for token in self._revoked.values() if token.client == client_id]
+
+    async def sweep_revoked_tokens(self, *, before: int) -> int:
+        await self._turn()
+        old = [key for key, token in self._revoked.items() if token.until < before]
+        for key in old:
+            del self._revoked[key]
+        return len(old)
+
+    async def put_client_uses(self, uses: Mapping[str, int]) -> None:
+        await self._turn()
+        self.writes_of_uses += 1
+        self.uses |= {name: max(used, self.uses.get(name, 0)) for name, used in uses.items()}
+
+    async def client_uses(self) -> Mapping[str, int]:
+        await self._turn()
+        return dict(self.uses)
+
 
 @dataclass
 class HandClock:
@@ -144,8 +178,15 @@ class World:
         return {name: value for name, value in fields.items() if value is not None}
 
     async def post(self, body: bytes, content_type: str = FORM, **others: Any) -> Grant:
-        others = {"address": "192.0.2.1", **others}
-        return await self.tokens.grant(content_type=content_type, body=body, **others)
+        address = others.pop("address", ADDRESS)
+        message = Message(content_type=content_type, body=body, **others)
+        return await self.tokens.grant(message, address=address)
+
+    async def revoke(self, token: str, *, by: Tokens | None = None, **changes: str | None) -> None:
+        """Revoke a token by the client of this world, in this process or another."""
+        body = urlencode(self.form(token=token, **changes)).encode()
+        message = Message(content_type=FORM, body=body)
+        await (by or self.tokens).revoke(message, address=ADDRESS)
 
     async def ask(self, **changes: str | None) -> Grant:
         return await self.post(urlencode(self.form(**changes)).encode())

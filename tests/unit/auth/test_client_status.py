@@ -7,6 +7,7 @@ import pytest
 
 from fhirpub.auth.client_status import ClientStatus, ClientStatusCache
 from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.client_activity_contract import RevokedToken
 from tests.unit.auth.conftest import World
 
 
@@ -18,7 +19,19 @@ async def test_a_standing_is_read_again_after_half_a_minute(world: World) -> Non
         world.clock.pass_seconds(seconds)
         await standings.of(world.client.id)
 
-    assert world.access.reads == ["client", "tenant"] * 2
+    assert world.access.reads == ["client", "tenant", "revoked"] * 2
+
+
+async def test_a_client_that_is_forgotten_amid_a_read_is_read_again(world: World) -> None:
+    standings = ClientStatusCache(world.access, clock=world.clock)
+    reading = asyncio.create_task(standings.of(world.client.id))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    standings.forget(world.client.id)
+    await reading
+    await world.access.revoke_token(RevokedToken(world.client.id, "j", 1), most=1)
+
+    assert (await standings.of(world.client.id)).revoked == {"j"}
 
 
 async def test_concurrent_callers_share_the_answer_or_the_failure(world: World) -> None:

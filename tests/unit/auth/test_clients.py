@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sys
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -13,6 +14,7 @@ from fhirpub.auth.clients import (
     add_client,
     authenticate,
     disable_client,
+    edit_client,
     rotate_client,
     secrets_end,
     set_scopes,
@@ -87,6 +89,31 @@ async def test_all_that_is_no_scope_is_reported_at_once(world: World) -> None:
         "'two words'",
         "'qu\"ote'",
     ]
+
+
+async def test_more_networks_than_a_process_compares_quickly_are_refused(world: World) -> None:
+    networks = [f"10.0.{number}.0/24" for number in range(101)]
+
+    with pytest.raises(ConfigurationError, match="more than 100 networks"):
+        await edit_client(world.access, world.client.id, networks=networks)
+
+    assert (await edit_client(world.access, world.client.id, networks=networks[:100])).networks
+
+
+async def test_a_network_that_is_named_twice_is_kept_once(world: World) -> None:
+    networks = ["10.0.0.0/8", "10.0.0.0/255.0.0.0"]
+
+    edited = await edit_client(world.access, world.client.id, networks=networks)
+
+    assert edited.networks == ("10.0.0.0/8",)
+
+
+async def test_an_edit_leaves_what_it_does_not_name(world: World) -> None:
+    networks = (await edit_client(world.access, world.client.id, networks=["::1"])).networks
+
+    renamed = await edit_client(world.access, world.client.id, name="new")
+
+    assert renamed == replace(world.client, name="new", networks=networks)
 
 
 async def test_two_secrets_work_during_a_rotation_and_the_old_one_ends(world: World) -> None:

@@ -15,10 +15,15 @@ async def test_the_server_metadata_say_what_is_offered(world: World) -> None:
     assert world.tokens.metadata(BASE) == {
         "issuer": ISSUER,
         "token_endpoint": "https://fhir.example.org/oauth/token",
+        "revocation_endpoint": "https://fhir.example.org/oauth/revoke",
         "jwks_uri": "https://fhir.example.org/.well-known/jwks.json",
         "grant_types_supported": ["client_credentials"],
         "response_types_supported": [],
         "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+        "revocation_endpoint_auth_methods_supported": [
+            "client_secret_basic",
+            "client_secret_post",
+        ],
     }
 
 

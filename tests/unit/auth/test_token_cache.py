@@ -8,7 +8,7 @@ from fhirpub.tenant import Tenant
 TENANT = Tenant.new("Lab", created=0)
 VERIFIED = CachedToken(
     kid="k",
-    claims=Claims(client_id="c", tenant=TENANT.id, scopes=(), expires=1),
+    claims=Claims(jti="j", client_id="c", tenant=TENANT.id, scopes=(), expires=1),
     caller=Caller(TENANT, "c"),
     since=0,
     until=1,

@@ -4,13 +4,15 @@ import base64
 import json
 import re
 from contextlib import suppress
+from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.auth.token_request import read
+from fhirpub.auth import token_request
+from fhirpub.auth.token_request import Credentials, Message, TokenRequest
 from fhirpub.errors import TokenRefused, TooLarge
 from tests.unit.auth.conftest import FORM
 
@@ -24,6 +26,10 @@ GOOD = {
 BODY = urlencode(GOOD).encode()
 BARE = urlencode({"grant_type": "client_credentials", "audience": "aud"}).encode()
 DESCRIPTION = re.compile(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+")
+
+
+def read(**sent: Any) -> TokenRequest:
+    return token_request.read(Message(**sent))
 
 
 def basic(text: str, scheme: str = "Basic") -> list[str]:
@@ -69,8 +75,8 @@ def refused(
 def test_forms_and_json_mean_the_same(content_type: str, body: bytes) -> None:
     request = read(content_type=content_type, body=body)
 
-    assert (request.client_id, request.client_secret) == ("me", "s3cret")
-    assert (request.audience, request.scopes, request.basic) == ("aud", (), False)
+    assert (request.credentials.client_id, request.credentials.client_secret) == ("me", "s3cret")
+    assert (request.audience, request.scopes, request.credentials.basic) == ("aud", (), False)
     assert "s3cret" not in repr(request)
 
 
@@ -80,13 +86,14 @@ def test_http_basic_carries_id_and_secret_form_encoded(scheme: str) -> None:
 
     request = read(content_type=FORM, body=BARE, authorization=header)
 
-    assert (request.client_id, request.client_secret, request.basic) == ("m e:ñ", "s+/%", True)
+    sent = Credentials(client_id="m e:ñ", client_secret="s+/%", basic=True)
+    assert request.credentials == sent
 
 
 def test_http_basic_with_the_same_client_id_in_the_form_is_one_method() -> None:
     request = read(content_type=FORM, body=BARE + b"&client_id=me", authorization=basic("me:x"))
 
-    assert request.basic
+    assert request.credentials.basic
 
 
 def test_another_grant_is_refused_before_what_it_lacks() -> None:
@@ -185,14 +192,17 @@ def test_more_than_8192_bytes_are_too_large(content_type: str) -> None:
 def test_8192_bytes_and_20_parameters_are_not_too_many() -> None:
     body = BODY + b"".join(b"&p%d=" % number for number in range(15)) + b"&x="
 
-    assert read(content_type=FORM, body=body + b"x" * (8192 - len(body))).client_id == "me"
+    assert (
+        read(content_type=FORM, body=body + b"x" * (8192 - len(body))).credentials.client_id
+        == "me"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
 def test_a_token_of_before_is_no_way_to_authenticate(scheme: str) -> None:
     request = read(content_type=FORM, body=BODY, authorization=[f"{scheme} a.b.c"])
 
-    assert (request.client_id, request.client_secret, request.basic) == ("me", "s3cret", False)
+    assert request.credentials == Credentials(client_id="me", client_secret="s3cret")
 
 
 @pytest.mark.parametrize(
@@ -261,7 +271,7 @@ def test_parameters_in_the_address_are_refused(query: str) -> None:
 
 
 def test_another_query_is_ignored() -> None:
-    assert read(content_type=FORM, body=BODY, query="trace=1&%FF=%&").client_id == "me"
+    assert read(content_type=FORM, body=BODY, query="trace=1&%FF=%&").credentials.client_id == "me"
 
 
 @given(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from joserfc import jwk as other_jwk
@@ -16,9 +17,17 @@ from joserfc import jwt as other_jwt
 from structlog.testing import capture_logs
 
 from fhirpub.auth.caller import Caller
-from fhirpub.auth.clients import NewClient, add_client, disable_client, rotate_client, set_scopes
+from fhirpub.auth.clients import (
+    NewClient,
+    add_client,
+    disable_client,
+    edit_client,
+    rotate_client,
+    set_scopes,
+)
 from fhirpub.auth.keys import rotate
 from fhirpub.auth.tenants import disable_tenant
+from fhirpub.auth.token_request import Message
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import (
@@ -29,7 +38,15 @@ from fhirpub.errors import (
     TokenRefused,
 )
 from fhirpub.problems import RequestProblem
-from tests.unit.auth.conftest import AUDIENCE, ISSUER, HandClock, MemoryAccess, World, bearer
+from tests.unit.auth.conftest import (
+    AUDIENCE,
+    FORM,
+    ISSUER,
+    HandClock,
+    MemoryAccess,
+    World,
+    bearer,
+)
 
 DAY = 86_400
 
@@ -331,12 +348,12 @@ async def test_requests_at_once_ask_the_store_once(world: World) -> None:
     world.clock.pass_seconds(29)
     assert world.tokens.cached_caller(f"Bearer {token}") is not None
     await world.tokens.caller(bearer(token))
-    assert world.access.reads == ["client", "tenant"]
+    assert world.access.reads == ["client", "tenant", "revoked"]
 
     world.access.reads.clear()
     world.clock.pass_seconds(1)
     await asyncio.gather(*(world.tokens.caller(bearer(token)) for _ in range(50)))
-    assert sorted(world.access.reads) == ["client", "keys", "tenant"]
+    assert sorted(world.access.reads) == ["client", "keys", "revoked", "tenant"]
 
 
 async def test_a_caller_that_goes_away_cancels_no_other(world: World) -> None:
@@ -435,9 +452,8 @@ async def test_no_token_fails_while_keys_rotate_under_load(world: World) -> None
         fresh = await world.another_process()
         body = "&".join(f"{name}={value}" for name, value in world.form().items()).encode()
         for process in (*processes, fresh):
-            grant = await process.grant(
-                content_type="application/x-www-form-urlencoded", body=body, address="192.0.2.1"
-            )
+            message = Message(content_type=FORM, body=body)
+            grant = await process.grant(message, address="192.0.2.1")
             tokens.append(grant.access_token)
         await asyncio.gather(
             *(process.caller(bearer(token)) for process in processes for token in tokens)
@@ -487,6 +503,54 @@ async def test_memory_for_tokens_is_bounded(world: World) -> None:
     assert kept == [True, False, False, *[True] * 9]
 
 
+@pytest.mark.parametrize("address", ["192.0.2.9", "::ffff:192.0.2.9", "2001:db8::9"])
+async def test_a_client_gets_a_token_in_its_networks(world: World, address: str) -> None:
+    networks = ["192.0.2.0/24", "2001:db8::/32"]
+    await edit_client(world.access, world.client.id, networks=networks)
+    body = urlencode(world.form()).encode()
+
+    assert (await world.post(body, address=address)).access_token
+
+
+@pytest.mark.parametrize("address", ["192.0.3.9", "::ffff:192.0.3.9", "2001:db9::9", "x", ""])
+async def test_a_client_gets_no_token_outside_of_its_networks(world: World, address: str) -> None:
+    networks = ["192.0.2.0/24", "2001:db8::/32"]
+    await edit_client(world.access, world.client.id, networks=networks)
+    body = urlencode(world.form()).encode()
+
+    with capture_logs() as lines, pytest.raises(TokenRefused) as raised:
+        await world.post(body, address=address)
+
+    assert raised.value.error == "unauthorized_client"
+    assert "may not call from this address" in str(raised.value)
+    assert lines[0] == {
+        "event": "address not permitted",
+        "log_level": "warning",
+        "client_id": world.client.id,
+        "address": address,
+    }
+
+
+async def test_wrong_credentials_reveal_nothing_of_networks(world: World) -> None:
+    await edit_client(world.access, world.client.id, networks=["198.51.100.0/24"])
+
+    assert (await refusal(world, client_secret="wrong"))[0] == "invalid_client"
+
+
+async def test_networks_apply_to_tokens_that_are_issued_already_within_half_a_minute(
+    world: World,
+) -> None:
+    token = await world.token()
+    assert (await world.tokens.caller(bearer(token))).may_call_from("203.0.113.1")
+    await edit_client(world.access, world.client.id, networks=["192.0.2.0/24"])
+    world.clock.pass_seconds(30)
+
+    caller = await world.tokens.caller(bearer(token))
+
+    assert caller.may_call_from("192.0.2.1")
+    assert not caller.may_call_from("203.0.113.1")
+
+
 @pytest.mark.parametrize(("days", "warnings"), [(29, 1), (31, 0)])
 async def test_a_grant_to_a_client_whose_secret_ends_soon_is_a_warning(
     world: World, days: int, warnings: int
@@ -508,6 +572,7 @@ from urllib.parse import urlencode
 
 from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
+from fhirpub.auth.token_request import Message
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import TokenRefused
@@ -536,7 +601,8 @@ async def main():
     ):
         body = urlencode({**good, **change}).encode()
         try:
-            grant = await tokens.grant(content_type=FORM, body=body, address="192.0.2.1")
+            message = Message(content_type=FORM, body=body)
+            grant = await tokens.grant(message, address="192.0.2.1")
             print(grant.access_token.split(".")[2])
         except TokenRefused:
             pass

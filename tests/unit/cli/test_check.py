@@ -87,6 +87,7 @@ def test_production_without_tls_is_a_warning(run_here: Any) -> None:
     assert [warning["text"].partition(" is ")[0].split(" should")[0] for warning in warnings] == [
         "[server] base_url",
         "[auth] audience",
+        "[auth] enforce_scopes",
         "[fhir] hash_check",
         "fhirpub-data/fhirpub.webhook-keys, the key,",
     ]
@@ -102,6 +103,21 @@ def test_a_secret_that_ends_soon_is_a_warning(run: Any) -> None:
     warned = [finding["text"] for finding in found if finding["subject"] == "clients"]
     assert [text.partition(" ends on ")[0] for text in warned] == [f"the secret of {ending}"]
     assert warned[0].endswith(f": fhirpub client rotate {ending}")
+
+
+def test_a_client_without_scopes_is_a_warning_where_they_are_enforced(
+    run: Any, run_here: Any
+) -> None:
+    tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
+    client = ("client", "add", "--tenant", tenant, "--json")
+    bare = json.loads(run(*client).stdout)["client_id"]
+    run(*client, "--scope", "system/*.rs")
+
+    enforced = run_here("check", FHIRPUB_AUTH__ENFORCE_SCOPES="true").stdout
+
+    assert enforced.count("has no scopes") == 1
+    assert f"has no scopes: fhirpub client scopes {bare}" in enforced
+    assert "has no scopes" not in run_here("check").stdout
 
 
 def test_a_client_of_the_other_environment_is_not_warned_of(run: Any, run_here: Any) -> None:
@@ -257,6 +273,7 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
     variables = {"FHIRPUB_AUTH__ENVIRONMENT": environment_name}
     variables["FHIRPUB_SERVER__BASE_URL"] = "https://fhir.lab"
     variables["FHIRPUB_AUTH__AUDIENCE"] = "https://fhir.lab/fhir"
+    variables["FHIRPUB_AUTH__ENFORCE_SCOPES"] = "true"
     variables["FHIRPUB_FHIR__HASH_CHECK"] = "strict"
     variables["FHIRPUB_STORE_KEYS"] = base64.b64encode(bytes(32)).decode()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def production(
     """Return settings for production without any other reason for a warning."""
     return Config(
         server=ServerConfig(**{"base_url": "https://fhir.lab"} | server),  # type: ignore[arg-type]
-        auth=AuthConfig(environment="production", audience=audience),
+        auth=AuthConfig(environment="production", audience=audience, enforce_scopes=True),
         storage=StorageConfig(url=url),
         fhir=FhirConfig(hash_check="strict"),
         limits=LimitsConfig(connections=64),
@@ -46,6 +47,15 @@ def of_store(config: Config) -> list[Finding]:
 
 def test_a_production_service_with_its_own_names_has_no_warning() -> None:
     assert warnings_of(production()) == []
+
+
+def test_scopes_that_are_not_enforced_in_production_are_a_warning() -> None:
+    config = production()
+    config = replace(config, auth=replace(config.auth, enforce_scopes=False))
+
+    (warning,) = warnings_of(config)
+
+    assert warning.startswith("[auth] enforce_scopes is not set: every client may do everything")
 
 
 @pytest.mark.parametrize("limit", [1024, 4351])

@@ -65,6 +65,8 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "client rotate",
         "client scopes",
         "client disable",
+        "client edit",
+        "token revoke",
         "patient relink",
         "patient show",
         "patient conflicts",

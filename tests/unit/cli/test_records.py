@@ -51,7 +51,7 @@ def test_a_client_from_beginning_to_end(run_json: Any) -> None:
     assert added["environment"] == "sandbox"
     assert rotated["client_id"] == added["client_id"]
     assert rotated["client_secret"] != added["client_secret"]
-    assert listed == disabled
+    assert listed == {**disabled, "last_used": None}
     assert listed["disabled"] is True
     assert "client_secret" not in listed
     assert run_json("client", "list", "--tenant", run_json("tenant", "add", "Lab Dos")["id"]) == []
@@ -90,7 +90,7 @@ def test_the_scopes_of_a_client_are_replaced(run_json: Any) -> None:
     changed = run_json("client", "scopes", added["client_id"], "--scope", "system/*.r")
 
     assert changed["scopes"] == ["system/*.r"]
-    assert run_json("client", "list") == [changed]
+    assert run_json("client", "list") == [{**changed, "last_used": None}]
 
 
 def test_scopes_may_be_separated_by_spaces_as_in_oauth(run_json: Any) -> None:
@@ -99,6 +99,50 @@ def test_scopes_may_be_separated_by_spaces_as_in_oauth(run_json: Any) -> None:
     added = run_json("client", "add", "--tenant", tenant, "--scope", " ".join(SCOPES[1::2]))
 
     assert added["scopes"] == SCOPES[1::2]
+
+
+def test_the_networks_of_a_client_are_set_and_replaced(run_json: Any) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    networks = ["--network", "192.0.2.0/24,2001:DB8::/32", "--network", "::ffff:10.1.2.3"]
+    added = run_json("client", "add", "--tenant", tenant, "--name", "ward", *networks)
+    edited = run_json("client", "edit", added["client_id"], "--network", "198.51.100.7")
+    renamed = run_json("client", "edit", added["client_id"], "--name", "Ward 2")
+    freed = run_json("client", "edit", added["client_id"], "--any-network")
+
+    assert added["networks"] == ["192.0.2.0/24", "2001:db8::/32", "10.1.2.3/32"]
+    assert edited["networks"] == ["198.51.100.7/32"]
+    assert renamed == {**edited, "name": "Ward 2"}
+    assert freed == {**renamed, "networks": []}
+
+
+def test_all_that_is_wrong_with_scopes_and_networks_is_reported_at_once(
+    run: Any, run_json: Any
+) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    wrong = ["--scope", 'qu"ote', "--network", "10.1.2.3/8", "--network", "x"]
+
+    done = run("client", "add", "--tenant", tenant, *wrong)
+
+    assert done.returncode == 1
+    assert [name in done.stderr for name in ("'qu\"ote'", "10.1.2.3/8", "'x'")] == [True] * 3
+    assert run_json("client", "list") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to change"),
+        (["--any-network", "--network", "10.0.0.0/8"], "exclude each other"),
+        (["--name", "a\nb"], "must be one line"),
+    ],
+)
+def test_an_edit_that_means_nothing_or_two_things_is_wrong_usage(
+    run: Any, words: list[str], said: str
+) -> None:
+    done = run("client", "edit", "x", *words)
+
+    assert done.returncode == 2
+    assert said in done.stderr
 
 
 def test_a_scope_that_gives_nothing_is_warned_of(run: Any, run_json: Any) -> None:

@@ -13,11 +13,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from fhirpub.app.stores import open_store
-from fhirpub.auth.clients import NewClient, add_client, disable_client, rotate_client, set_scopes
+from fhirpub.auth.clients import (
+    NewClient,
+    add_client,
+    disable_client,
+    edit_client,
+    rotate_client,
+    set_scopes,
+)
 from fhirpub.auth.tenants import disable_tenant
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.storage.contract import Blob, BlobInfo, Client, Version
 from fhirpub.storage.criteria import TimeMatch, encode
 from fhirpub.storage.quota_contract import QuotaOverride
@@ -397,6 +405,39 @@ async def test_scopes_that_the_target_has_otherwise_stay_and_are_named(
 
     assert again.kept == [client.id]
     assert await target.clients() == [narrow]
+
+
+async def test_networks_that_the_target_has_otherwise_stay_and_are_named(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    await edit_client(source, client.id, networks=["192.0.2.0/24"])
+    await transfer(source, target)
+    assert await target.clients() == await source.clients()
+    other = await edit_client(target, client.id, networks=["198.51.100.0/24"])
+
+    again = await transfer(source, target)
+
+    assert again.kept == [client.id]
+    assert await target.clients() == [other]
+
+
+async def test_revoked_tokens_and_the_last_use_of_clients_are_copied(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    (client,) = await source.clients()
+    tokens = [RevokedToken(client.id, str(number), number) for number in range(3)]
+    for revoked in tokens:
+        await source.revoke_token(revoked, most=3)
+    await source.put_client_uses({client.id: 5})
+
+    for _ in range(2):
+        await transfer(source, target)
+
+    assert await target.revoked_tokens(client.id) == tokens
+    assert dict(await target.client_uses()) == {client.id: 5}
 
 
 async def test_a_secret_that_was_rotated_in_the_target_stays(source: Store, target: Store) -> None:

@@ -30,8 +30,9 @@ def tenant_of(document: Document, cipher: SecretCipher) -> Tenant:
 
 
 def client_document(client: Client) -> dict[str, Any]:
-    """Return the document of a client."""
-    return {
+    """Return the document of a client; without networks it is as it was before there were any."""
+    networks = {"networks": [*client.networks]} if client.networks else {}
+    return networks | {
         "_id": client.id,
         "tenant": client.tenant,
         "name": client.name,
@@ -41,6 +42,11 @@ def client_document(client: Client) -> dict[str, Any]:
         "scopes": list(client.scopes),
         "disabled": client.disabled,
     }
+
+
+def client_filter(client: Client) -> dict[str, Any]:
+    """Return what finds a client only as it is; None also stands for a field that is missing."""
+    return {"networks": None, **client_document(client)}
 
 
 def client_of(document: Document) -> Client:
@@ -57,6 +63,7 @@ def client_of(document: Document) -> Client:
         ),
         scopes=tuple(d["scopes"]),
         disabled=d["disabled"],
+        networks=tuple(d.get("networks", ())),
     )
 
 

@@ -10,6 +10,7 @@ from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.collections import OnDatabase
 from fhirpub.storage.mongodb.credentials.documents import (
     client_document,
+    client_filter,
     client_of,
     key_document,
     key_of,
@@ -47,7 +48,7 @@ class MongoCredentials(OnDatabase, CredentialStore, SecretStore):
         await self._put(schema.CLIENT, client_document(client))
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
-        before, after = (client_document(item) for item in (over, client))
+        before, after = client_filter(over), client_document(client)
         async with within(self._deadline):
             clients = self._collection(schema.CLIENT)
             return bool((await clients.replace_one(before, after)).matched_count)

@@ -33,7 +33,8 @@ def client_row(client: Client) -> Row:
     """Return the row of a client."""
     secrets = json.dumps([[secret.digest.hex(), secret.expires] for secret in client.secrets])
     row = (client.id, client.tenant, client.name, client.environment, client.created)
-    return (*row, secrets, json.dumps(client.scopes), client.disabled)
+    rest = (json.dumps(client.scopes), client.disabled, json.dumps(client.networks))
+    return (*row, secrets, *rest)
 
 
 def client_of(row: Row) -> Client:
@@ -48,6 +49,7 @@ def client_of(row: Row) -> Client:
         secrets=secrets,
         scopes=tuple(json.loads(row[6])),
         disabled=bool(row[7]),
+        networks=tuple(json.loads(row[8])),
     )
 
 

@@ -60,6 +60,7 @@ class CredentialContract:
             secrets=(ClientSecret(bytes(range(32))), ClientSecret(b"\xff" * 32, 7)),
             scopes=("system/DiagnosticReport.write", "system/*.read"),
             disabled=True,
+            networks=("192.0.2.0/24", "2001:db8::/32"),
         )
         await store.put_client(client)
 
@@ -92,6 +93,30 @@ class CredentialContract:
         assert not await store.replace_client(replace(client, name="other"), over=client)
 
         assert await store.client(client.id) == disabled
+
+    @pytest.mark.parametrize("kept", [(), ("192.0.2.0/24",)])
+    async def test_a_client_whose_networks_have_changed_is_not_replaced(
+        self, store: Store, kept: tuple[str, ...]
+    ) -> None:
+        client = a_client(networks=kept)
+        read = replace(client, networks=() if kept else ("192.0.2.0/24",))
+        await store.put_client(client)
+
+        assert not await store.replace_client(replace(read, name="other"), over=read)
+
+        assert await store.client(client.id) == client
+
+    @pytest.mark.parametrize("kept", [(), ("192.0.2.0/24",)])
+    async def test_the_networks_of_a_client_are_replaced(
+        self, store: Store, kept: tuple[str, ...]
+    ) -> None:
+        client = a_client(networks=kept)
+        changed = replace(client, networks=() if kept else ("192.0.2.0/24",))
+        await store.put_client(client)
+
+        assert await store.replace_client(changed, over=client)
+
+        assert await store.client(client.id) == changed
 
     async def test_an_unknown_client_is_not_replaced(self, store: Store) -> None:
         client = a_client()

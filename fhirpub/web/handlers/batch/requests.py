@@ -72,7 +72,7 @@ def request_of(
 ) -> Request:
     """Return the request of an entry; ``sent`` are the headers of the batch."""
     headers = HTTPHeaders({"Accept": FHIR_JSON})
-    for name in ("Authorization", "Prefer"):
+    for name in ("Authorization", "Prefer", "X-Forwarded-For"):
         for value in sent.get_list(name):
             headers.add(name, value)
     if body.data:

@@ -1,0 +1,51 @@
+"""The part of the store in MongoDB that records revoked tokens and the last use of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pymongo import UpdateOne
+
+from fhirpub.storage.client_activity_contract import ClientActivity, RevokedToken
+from fhirpub.storage.mongodb.collections import OnDatabase
+from fhirpub.storage.mongodb.errors import within
+from fhirpub.storage.mongodb.schema import CLIENT_USE, REVOKED_TOKEN
+
+
+class MongoClientActivity(OnDatabase, ClientActivity):
+    """What clients did, in the database."""
+
+    async def revoke_token(self, token: RevokedToken, *, most: int) -> bool:
+        key = f"{token.client}/{token.jti}"
+        known = await self.revoked_tokens(token.client)
+        if len(known) >= most and all(item.jti != token.jti for item in known):
+            return False
+        change = {
+            "$setOnInsert": {"client": token.client, "jti": token.jti},
+            "$max": {"until": token.until},
+        }
+        async with within(self._deadline):
+            await self._collection(REVOKED_TOKEN).update_one({"_id": key}, change, upsert=True)
+        return True
+
+    async def revoked_tokens(self, client_id: str) -> Sequence[RevokedToken]:
+        found = await self._list(REVOKED_TOKEN, {"client": client_id})
+        tokens = [RevokedToken(d["client"], d["jti"], d["until"]) for d in found]
+        return sorted(tokens, key=lambda each: (each.until, each.jti))
+
+    async def sweep_revoked_tokens(self, *, before: int) -> int:
+        async with within(self._deadline):
+            old = {"until": {"$lt": before}}
+            return int((await self._collection(REVOKED_TOKEN).delete_many(old)).deleted_count)
+
+    async def put_client_uses(self, uses: Mapping[str, int]) -> None:
+        writes = [
+            UpdateOne({"_id": client}, {"$max": {"used": used}}, upsert=True)
+            for client, used in uses.items()
+        ]
+        if writes:
+            async with within(self._deadline):
+                await self._collection(CLIENT_USE).bulk_write(writes, ordered=False)
+
+    async def client_uses(self) -> Mapping[str, int]:
+        return {found["_id"]: found["used"] for found in await self._list(CLIENT_USE, {})}

@@ -1,0 +1,1 @@
+"""What a SQLite store records of clients beside their credentials."""

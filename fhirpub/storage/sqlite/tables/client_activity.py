@@ -1,0 +1,38 @@
+"""The tables of what clients did in a SQLite store, and the statements on them."""
+
+from __future__ import annotations
+
+TABLES = (
+    """
+    CREATE TABLE revoked_token (
+        client TEXT NOT NULL,
+        jti TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        PRIMARY KEY (client, jti)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE client_use (
+        client TEXT NOT NULL PRIMARY KEY,
+        used INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+ADD_NETWORKS = "ALTER TABLE client ADD COLUMN networks TEXT NOT NULL DEFAULT '[]'"
+
+REVOKE = """
+    INSERT INTO revoked_token (client, jti, until)
+        SELECT ?1, ?2, ?3
+        WHERE (SELECT count(*) FROM revoked_token WHERE client = ?1) < ?4
+            OR EXISTS (SELECT 1 FROM revoked_token WHERE client = ?1 AND jti = ?2)
+        ON CONFLICT (client, jti) DO UPDATE SET until = max(until, excluded.until)
+"""
+REVOKED = "SELECT client, jti, until FROM revoked_token WHERE client = ? ORDER BY until, jti"
+SWEEP_REVOKED = "DELETE FROM revoked_token WHERE until < ?"
+
+PUT_USES = """
+    INSERT INTO client_use (client, used)
+        SELECT key, value FROM json_each(?) WHERE true
+        ON CONFLICT (client) DO UPDATE SET used = max(used, excluded.used)
+"""
+USES = "SELECT client, used FROM client_use"

@@ -1,0 +1,29 @@
+"""The part of a wrapped store that records what clients did: a test overrides what it seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fhirpub.storage.client_activity_contract import ClientActivity, RevokedToken
+from fhirpub.storage.store import Store
+
+
+class ClientActivityWrapper(ClientActivity):
+    """Hands every call on to another store."""
+
+    inner: Store
+
+    async def revoke_token(self, token: RevokedToken, *, most: int) -> bool:
+        return await self.inner.revoke_token(token, most=most)
+
+    async def revoked_tokens(self, client_id: str) -> Sequence[RevokedToken]:
+        return await self.inner.revoked_tokens(client_id)
+
+    async def sweep_revoked_tokens(self, *, before: int) -> int:
+        return await self.inner.sweep_revoked_tokens(before=before)
+
+    async def put_client_uses(self, uses: Mapping[str, int]) -> None:
+        await self.inner.put_client_uses(uses)
+
+    async def client_uses(self) -> Mapping[str, int]:
+        return await self.inner.client_uses()
