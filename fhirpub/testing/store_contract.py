@@ -22,7 +22,7 @@ class TestMyStore(StoreContract):
 ```
 
 Tests are asynchronous: pytest-asyncio, in its automatic mode, runs them. The groups of promises
-are in `fhirpub.testing.contracts.store` and `fhirpub.testing.contracts.webhooks`.
+are in the packages of `fhirpub.testing.contracts`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.storage.store import Store
+from fhirpub.testing.contracts.audit.chains import AuditChainContract
+from fhirpub.testing.contracts.audit.sealing import AuditContract
+from fhirpub.testing.contracts.credentials.activity import ClientActivityContract
+from fhirpub.testing.contracts.credentials.encryption import EncryptionContract
+from fhirpub.testing.contracts.credentials.records import CredentialContract
 from fhirpub.testing.contracts.store.admin import AdminContract
 from fhirpub.testing.contracts.store.attached import AttachedContract
-from fhirpub.testing.contracts.store.audit import AuditContract
-from fhirpub.testing.contracts.store.audit_chains import AuditChainContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
-from fhirpub.testing.contracts.store.client_activity import ClientActivityContract
 from fhirpub.testing.contracts.store.commits import CommitContract
-from fhirpub.testing.contracts.store.credentials import CredentialContract, EncryptionContract
 from fhirpub.testing.contracts.store.criteria import CriteriaContract, criteria_of_every_form
 from fhirpub.testing.contracts.store.members import MemberContract
 from fhirpub.testing.contracts.store.other_loop import OtherLoopContract

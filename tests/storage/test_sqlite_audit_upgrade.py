@@ -11,7 +11,7 @@ import pytest
 
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.sqlite.tables import audit
-from fhirpub.testing.contracts.store.audit import seal_all
+from fhirpub.testing.contracts.audit.sealing import seal_all
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.samples import LAB, OTHER, a_version, successor
 from fhirpub.testing.store_contract import Reopen, a_blob, reopening

@@ -15,7 +15,7 @@ from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import OutboxEntry
-from fhirpub.testing.contracts.store.audit import seal_all
+from fhirpub.testing.contracts.audit.sealing import seal_all
 from fhirpub.testing.store_contract import (
     LAB,
     Reopen,

@@ -1,0 +1,1 @@
+"""Tests of the audit trail of a store."""
