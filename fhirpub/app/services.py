@@ -117,14 +117,15 @@ def _create_audit(config: Config, store: Store, tokens: Tokens, clock: Clock) ->
     """Create the audit trail of this process, if there is to be one."""
     if not config.audit.enabled:
         return None
+    recorder = Recorder(store, deadline_seconds=config.storage.deadline_seconds)
     sealer = Sealer(
         store,
+        recorder=recorder,
         leases=Leases(store, owner=secrets.token_hex(8), seconds=_LEASE_SECONDS, clock=clock),
         sign=partial(tokens.sign, type_=TYPE),
         config=config.audit,
         clock=clock,
     )
-    recorder = Recorder(store, deadline_seconds=config.storage.deadline_seconds)
     return AuditTrail(recorder, sealer, access=store, config=config.audit, clock=clock)
 
 

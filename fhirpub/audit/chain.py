@@ -9,7 +9,7 @@ and meets the next checkpoint, which is signed (ADR 35).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -25,6 +25,8 @@ from fhirpub.storage.audit_contract import (
 
 _BEGINNING = b"fhirpub audit trail 1\n"
 _AT = b'{"at":'
+MAX_BLOCK_BYTES = 4 * 1024 * 1024
+"""The size in bytes at which a block takes no other entry."""
 ENTRY_SPAN_MS = MAX_BLOCK_SPAN_MS // 2
 """The longest time between records that are handed in together, in milliseconds."""
 
@@ -52,11 +54,26 @@ def next_blocks(unsealed: UnsealedAudit) -> list[SealedBlock]:
     for tenant, entries in waiting.items():
         entries.sort(key=lambda each: each.first)
         number, end = unsealed.ends[tenant]
-        for _span, some in groupby(entries, key=lambda each: each.first // ENTRY_SPAN_MS):
-            sealed = _block(tenant, [*some], number + 1, end or beginning(tenant))
+        for some in _portions(entries):
+            sealed = _block(tenant, some, number + 1, end or beginning(tenant))
             number, end = sealed.block.number, sealed.block.end
             blocks.append(sealed)
     return blocks
+
+
+def _portions(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
+    """Yield the entries of one block each: of a short span of time, and not too large."""
+    for _span, some in groupby(entries, key=lambda each: each.first // ENTRY_SPAN_MS):
+        portion: list[_Entry] = []
+        size = 0
+        for entry in some:
+            portion.append(entry)
+            size += len(entry.entry.records)
+            if size >= MAX_BLOCK_BYTES:
+                yield portion
+                portion, size = [], 0
+        if portion:
+            yield portion
 
 
 @dataclass(frozen=True, slots=True)

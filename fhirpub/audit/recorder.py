@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from fhirpub.audit.chain import ENTRY_SPAN_MS
 from fhirpub.errors import StoreUnavailable
@@ -15,27 +16,35 @@ from fhirpub.storage.batching import GroupCommit
 FLUSH_SECONDS = 1.0
 MAX_WAITING = 10_000
 """The maximum number of records of one tenant that wait while the store cannot be written."""
+MAX_WAITING_BYTES = 4 * 1024 * 1024
+"""The size in bytes beyond which no other record of a tenant waits."""
 _ENOUGH = 1_000
 """So many are handed in before the second is over."""
 
 _log = logger()
 _Line = tuple[str, int, bytes]
+Taken = tuple[int, str, list[bytes]]
+"""The span of time, the tenant, and the records of what was taken."""
 
 
 class Recorder:
     """Takes records of one process; for one event loop.
 
     `note` keeps a record in memory until the next flush, at most about a second: a crash may lose
-    it. `write` returns once the record is durable.
+    it. `write` returns once the record is durable. Where this process seals, it `take`s what was
+    noted into the chain directly.
     """
 
     def __init__(self, store: AuditStore, *, deadline_seconds: float) -> None:
         self._store = store
         self._waiting: dict[int, dict[str, list[bytes]]] = {}
         self._counts: Counter[str] = Counter()
+        self._sizes: Counter[str] = Counter()
         self._full = asyncio.Event()
         self._flushing = asyncio.Lock()
         self._is_failing = False
+        self.is_sealed_here = False
+        """Whether what is noted is taken, and need not be flushed."""
         self._written: GroupCommit[_Line, None] = GroupCommit(
             self._commit, deadline_seconds=deadline_seconds
         )
@@ -46,11 +55,12 @@ class Recorder:
         Raises StoreUnavailable if as many of the tenant wait already as are held: what is not
         recorded must not be answered.
         """
-        if self._counts[tenant] >= MAX_WAITING:
+        if self._counts[tenant] >= MAX_WAITING or self._sizes[tenant] >= MAX_WAITING_BYTES:
             raise StoreUnavailable("too many audit records are waiting")
         spans = self._waiting.setdefault(at // ENTRY_SPAN_MS, {})
         spans.setdefault(tenant, []).append(record)
         self._counts[tenant] += 1
+        self._sizes[tenant] += len(record)
         if self._counts[tenant] >= _ENOUGH and not self._is_failing:
             self._full.set()
 
@@ -59,15 +69,57 @@ class Recorder:
         await self._written.add((tenant, at, record), size=len(record))
 
     async def run(self) -> None:
-        """Flush about once a second, for ever."""
+        """Flush about once a second, for ever, unless another takes what is noted."""
         while True:
-            try:
-                async with asyncio.timeout(FLUSH_SECONDS):
-                    await self._full.wait()
-            except TimeoutError:
-                pass
-            self._full.clear()
-            await self.flush()
+            if self.is_sealed_here:
+                await asyncio.sleep(FLUSH_SECONDS)
+            else:
+                await self.wait()
+                await self.flush()
+
+    async def wait(self) -> None:
+        """Return after a second, or when much is waiting."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._full.wait()
+        self._full.clear()
+
+    @property
+    def tenants(self) -> Collection[str]:
+        """The tenants of what waits."""
+        return self._counts.keys()
+
+    def take(self, tenants: Collection[str]) -> list[Taken]:
+        """Return what waits of some tenants, which does not wait any more; see `give_back`.
+
+        Nothing while a flush is storing it.
+        """
+        taken: list[Taken] = []
+        if self._flushing.locked():
+            return taken
+        for span, records in [*self._waiting.items()]:
+            for tenant in [*tenants]:
+                lines = records.pop(tenant, None)
+                if lines:
+                    taken.append((span, tenant, lines))
+                    self._uncount(tenant, lines)
+            if not records:
+                del self._waiting[span]
+        return taken
+
+    def give_back(self, taken: Iterable[Taken]) -> None:
+        """Let what was taken wait again, before what was noted since."""
+        for span, tenant, lines in taken:
+            records = self._waiting.setdefault(span, {})
+            records[tenant] = [*lines, *records.get(tenant, ())]
+            self._counts[tenant] += len(lines)
+            self._sizes[tenant] += sum(map(len, lines))
+
+    def _uncount(self, tenant: str, lines: Sequence[bytes]) -> None:
+        self._counts[tenant] -= len(lines)
+        self._sizes[tenant] -= sum(map(len, lines))
+        if not self._counts[tenant]:
+            del self._counts[tenant], self._sizes[tenant]
 
     async def flush(self) -> None:
         """Store what waits; it goes on waiting if the store cannot be written."""
@@ -94,12 +146,10 @@ class Recorder:
         """Forget what is stored; others may have been added to it since."""
         left = self._waiting[span]
         for tenant, count in taken.items():
+            self._uncount(tenant, left[tenant][:count])
             del left[tenant][:count]
             if not left[tenant]:
                 del left[tenant]
-            self._counts[tenant] -= count
-            if not self._counts[tenant]:
-                del self._counts[tenant]
         if not left:
             del self._waiting[span]
 

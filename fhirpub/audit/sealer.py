@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from fhirpub.audit.chain import next_blocks
 from fhirpub.audit.checkpoint import Checkpoint, Sign
+from fhirpub.audit.recorder import Recorder, Taken
 from fhirpub.audit.retention import delete_expired
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger, where
-from fhirpub.storage.audit_contract import AuditStore, SealedBlock, UnsealedAudit
+from fhirpub.storage.audit_contract import (
+    AuditStore,
+    SealedBlock,
+    UnsealedAudit,
+    UnsealedEntry,
+)
 from fhirpub.storage.leases import Leases
 
 LEASE = "audit"
 PAUSE_SECONDS = 1.0
 _RETENTION_SECONDS, _PAUSE_OF_RETENTION = 3_600.0, 0.1
 _BATCH_SIZE = 500
+_MAX_NOTED = 200
+"""The maximum number of tenants whose noted records are sealed in one round."""
 _FEW_BYTES = 16 * 1024
 """The records of more are sealed in a thread: to hash and index them takes milliseconds."""
 
@@ -42,8 +51,10 @@ class Sealer:
         sign: Sign,
         config: AuditConfig,
         clock: Clock,
+        recorder: Recorder | None = None,
     ) -> None:
         self._store = store
+        self._recorder = recorder
         self._leases = leases
         self._sign = sign
         self._config = config
@@ -53,6 +64,7 @@ class Sealer:
         self._checkpoint_due = 0
         self._was_leading = False
         self._sealing = asyncio.Lock()
+        self._work: asyncio.Future[bool] | None = None
 
     async def run(self) -> None:
         """Seal about once a second, for ever."""
@@ -62,14 +74,19 @@ class Sealer:
                 while not await self.seal():
                     pass
                 failing = False
-            except StoreUnavailable as problem:
-                if not failing:
-                    _log.warning("audit trail waits for the store", reason=problem.reason)
-                failing = True
             except Exception as problem:  # noqa: BLE001 - the next round may succeed
                 if not failing:
-                    _log.error("audit trail not sealed", **where(problem))
+                    _log_failure(problem)
                 failing = True
+                if self._recorder:  # what was noted is not to wait for the sealing
+                    self._recorder.is_sealed_here = False
+            await self._pause()
+
+    async def _pause(self) -> None:
+        """Return after a second, or when much of what this process seals is waiting."""
+        if self._recorder and self._recorder.is_sealed_here:
+            await self._recorder.wait()
+        else:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def seal(self) -> bool:
@@ -77,13 +94,33 @@ class Sealer:
 
         Returns whether nothing is left to do now. Raises StoreUnavailable.
         """
+        # A caller that is cancelled interrupts no commit: what is sealed must not be given back.
+        self._work = asyncio.ensure_future(self._seal_in_turn())
+        self._work.add_done_callback(_retrieve)
+        return await asyncio.shield(self._work)
+
+    async def wait(self) -> None:
+        """Return when what was being sealed by a cancelled call is sealed, or given back."""
+        if self._work is not None:
+            await asyncio.wait([self._work])
+
+    async def _seal_in_turn(self) -> bool:
         async with self._sealing:
             return await self._seal_some() if await self._leads() else True
 
     async def _seal_some(self) -> bool:
-        unsealed = await self._store.unsealed_audit(limit=_BATCH_SIZE)
-        blocks = await _compute(next_blocks, unsealed)
-        if not await self._store.seal_audit(blocks, unsealed):
+        recorder = self._recorder
+        noted = [*recorder.tenants][:_MAX_NOTED] if recorder else []
+        unsealed = await self._store.unsealed_audit(limit=_BATCH_SIZE, tenants=noted)
+        taken = recorder.take(noted) if recorder else []
+        is_sealed = False
+        try:
+            blocks = await _compute(next_blocks, with_taken(unsealed, taken))
+            is_sealed = await self._store.seal_audit(blocks, unsealed)
+        finally:
+            if recorder and not is_sealed:
+                recorder.give_back(taken)
+        if not is_sealed:
             return True  # another process works: what is left, it seals
         for sealed in blocks:
             self._uncovered[sealed.block.tenant] = (sealed.block.number, sealed.block.end)
@@ -151,6 +188,8 @@ class Sealer:
         if self._leases.due(LEASE):
             await self._leases.take([LEASE])
         leads = self._leases.held(LEASE)
+        if self._recorder:
+            self._recorder.is_sealed_here = leads
         if leads and not self._was_leading:
             await self._find_uncovered()
         self._was_leading = leads
@@ -162,6 +201,28 @@ class Sealer:
             end = await self._store.audit_end(tenant)
             if not await self._store.audit_checkpoints(tenant, after=end[0] - 1, limit=1):
                 self._uncovered[tenant] = end
+
+
+def _retrieve(work: asyncio.Future[bool]) -> None:
+    """Take note of how a seal ended of which the caller was cancelled."""
+    if not work.cancelled():
+        work.exception()
+
+
+def _log_failure(problem: Exception) -> None:
+    if isinstance(problem, StoreUnavailable):
+        _log.warning("audit trail waits for the store", reason=problem.reason)
+    else:
+        _log.error("audit trail not sealed", **where(problem))
+
+
+def with_taken(unsealed: UnsealedAudit, taken: Iterable[Taken]) -> UnsealedAudit:
+    """Return what is to be sealed with what this process has noted, and never handed in."""
+    entries = [
+        UnsealedEntry(tenant=tenant, records=b"\n".join(lines) + b"\n", version=None, source=None)
+        for _span, tenant, lines in taken
+    ]
+    return replace(unsealed, entries=[*unsealed.entries, *entries])
 
 
 async def _compute(

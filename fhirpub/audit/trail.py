@@ -103,6 +103,7 @@ class AuditTrail:
 
     async def _finish(self) -> None:
         try:
+            await self._sealer.wait()
             await self.note_refusals()
             await self._recorder.finish()
             await self._sealer.finish()

@@ -154,16 +154,20 @@ class AuditStore(ABC):
         """
 
     @abstractmethod
-    async def unsealed_audit(self, *, limit: int) -> UnsealedAudit:
+    async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
         """Return entries that are not sealed.
 
         Args:
-            limit: The maximum number of entries of writes, and of others.
+            limit: The maximum number of entries of writes, and of others; fewer if these reach
+                about ``MAX_PAGE_BYTES``.
+            tenants: Tenants whose ends are needed, also if they have no entries.
         """
 
     @abstractmethod
     async def seal_audit(self, blocks: Sequence[SealedBlock], unsealed: UnsealedAudit) -> bool:
         """Add blocks that hold all entries of ``unsealed``, which are then sealed.
+
+        They may hold other records as well, which were never handed in.
 
         Killed anywhere in between, no record is in two blocks, and none is lost: what is sealed
         already is left out of what `unsealed_audit` returns next.

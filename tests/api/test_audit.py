@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,11 +12,17 @@ import orjson
 import pytest
 
 from fhirpub.audit.chain import records_of
+from fhirpub.auth.clients import NewClient, add_client
+from fhirpub.auth.tenants import add_tenant
+from fhirpub.config.audit import AuditConfig
 from fhirpub.config.settings import Config
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.times import parse_instant
-from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.runtime.clock import now_ms
+from fhirpub.testing.service import Answer, Integrator, RunningService, Service
 from tests.bodies import register_body
+from tests.faults.seeded import StoreWrapper, opening
 
 REPORTS = "/fhir/r4/DiagnosticReport"
 NOWHERE = f"{REPORTS}/00000000-0000-4000-8000-000000000000"
@@ -274,17 +281,20 @@ def test_a_token_leaves_a_record_of_its_client(lab: Integrator) -> None:
     assert record["client"] == lab.client_id
 
 
-def test_refused_tokens_of_a_client_are_one_record(lab: Integrator) -> None:
+def request_token(service: Service, client_id: str, secret: str) -> Answer:
     form = {
         "grant_type": "client_credentials",
-        "audience": lab.service.config.auth.audience,
-        "client_id": lab.client_id,
-        "client_secret": "wrong",
+        "audience": service.config.auth.audience,
+        "client_id": client_id,
+        "client_secret": secret,
     }
+    body = urlencode(form).encode()
+    return service.request("POST", "/oauth/token", body, {"Content-Type": FORM})
+
+
+def test_refused_tokens_of_a_client_are_one_record(lab: Integrator) -> None:
     for _ in range(3):
-        lab.service.request(
-            "POST", "/oauth/token", urlencode(form).encode(), {"Content-Type": FORM}
-        )
+        request_token(lab.service, lab.client_id, "wrong")
 
     found = read_chain(lab, lab.tenant.id)
 
@@ -312,3 +322,64 @@ def test_what_discloses_nothing_leaves_no_record(lab: Integrator, path: str) -> 
     lab.get(path)
 
     assert records_of_tenant(lab) == []
+
+
+class RecordsNothing(StoreWrapper):
+    """A store that cannot keep audit records, while all else works."""
+
+    async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
+        if records:
+            raise StoreUnavailable("full")
+
+
+def test_what_cannot_be_recorded_before_the_answer_is_not_answered(tmp_path: Path) -> None:
+    config = Config(audit=AuditConfig(reads="before_answer"))
+    opened = opening(RecordsNothing)
+    with RunningService(tmp_path, config=config, open_store=opened) as service:
+        store = service.services.store
+        tenant = service.call(add_tenant(store, "Lab", clock=now_ms))
+        new = NewClient(tenant=tenant.id, name="Lab", environment="sandbox")
+        client, secret = service.call(add_client(store, new, clock=now_ms))
+
+        answer = request_token(service, client.id, secret)
+
+    assert answer.status == 503
+    assert "access_token" not in answer.json
+
+
+def test_a_read_is_durable_before_its_answer_if_the_settings_say_so(tmp_path: Path) -> None:
+    config = Config(audit=AuditConfig(reads="before_answer"))
+    with RunningService(tmp_path, config=config) as service:
+        lab = service.integrator()
+        store = service.services.store
+        lab.get(NOWHERE)
+        waiting = service.call(store.unsealed_audit(limit=10))
+        sealed = service.call(store.audit_chain(lab.tenant.id))
+
+    lines = [entry.records for entry in waiting.entries] + [block.records for block in sealed]
+    assert b'"action":"read","status":404' in b"".join(lines)
+
+
+def test_reads_leave_no_records_if_the_settings_say_so_but_writes_do(tmp_path: Path) -> None:
+    config = Config(audit=AuditConfig(reads="off"))
+    with RunningService(tmp_path, config=config) as service:
+        lab = service.integrator()
+        report = register(lab)
+        lab.get(f"{REPORTS}/{report['id']}")
+
+        found = read_chain(lab, lab.tenant.id)
+
+    assert [record["action"] for record in found] == ["register"]
+
+
+def test_without_an_audit_trail_nothing_is_recorded(tmp_path: Path) -> None:
+    config = Config(audit=AuditConfig(enabled=False))
+    with RunningService(tmp_path, config=config) as service:
+        lab = service.integrator()
+        report = register(lab)
+        lab.get(f"{REPORTS}/{report['id']}")
+        store = service.services.store
+
+        assert service.services.audit is None
+        assert service.call(store.unsealed_audit(limit=10)).entries == []
+        assert service.call(store.audited_tenants()) == []

@@ -22,8 +22,8 @@ class AuditWrapper(AuditStore):
     async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
         await self.inner.add_audit_records(records)
 
-    async def unsealed_audit(self, *, limit: int) -> UnsealedAudit:
-        return await self.inner.unsealed_audit(limit=limit)
+    async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
+        return await self.inner.unsealed_audit(limit=limit, tenants=tenants)
 
     async def seal_audit(self, blocks: Sequence[SealedBlock], unsealed: UnsealedAudit) -> bool:
         return await self.inner.seal_audit(blocks, unsealed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -752,3 +753,44 @@ async def test_the_relay_rests_only_after_all_events_without_a_receiver(
         pauses = [await harness.sending._relay_some() for _ in range(2)]
 
     assert pauses == [0.0, sending._UNHEARD_SECONDS]
+
+
+async def records_of_tenant(harness: WebhookHarness) -> list[dict[str, Any]]:
+    """Return the audit records that wait to be sealed."""
+    while True:
+        unsealed = await harness.store.unsealed_audit(limit=1_000)
+        if unsealed.is_complete:
+            break
+    lines = [line for entry in unsealed.entries for line in entry.records.splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+async def test_each_attempt_leaves_an_audit_record_with_the_resource_and_the_endpoint(
+    harness: WebhookHarness, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=500), Reply())
+    endpoint = await harness.endpoint(receiver.url)
+    version = await harness.commit()
+    await harness.until_states(endpoint, delivered=1)
+
+    records = await records_of_tenant(harness)
+
+    what = [f"DiagnosticReport/{version.id}", f"Endpoint/{endpoint.endpoint.id}"]
+    assert [(record["action"], record["status"]) for record in records] == [
+        ("event.deliver", 500),
+        ("event.deliver", 204),
+    ]
+    assert all(record["what"] == what for record in records)
+
+
+async def test_an_attempt_without_a_response_is_recorded(
+    harness: WebhookHarness, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(misbehaviour="reset"), Reply())
+    endpoint = await harness.endpoint(receiver.url)
+    await harness.commit()
+    await harness.until_states(endpoint, delivered=1)
+
+    records = await records_of_tenant(harness)
+
+    assert [record["status"] for record in records] == [504, 204]

@@ -63,9 +63,9 @@ class MongoAudit(OnDatabase, AuditStore):
             async with within(self._deadline):
                 await self._collection(AUDIT_PENDING).insert_many(pending, ordered=False)
 
-    async def unsealed_audit(self, *, limit: int) -> UnsealedAudit:
+    async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
         # The last blocks come first: what is sealed after they were read takes their next numbers.
-        known = self._chains
+        known = self._chains.union(tenants)
         last = {found["tenant"]: found for found in await self._last_blocks(known)}
         held = {source for found in last.values() for source in found["sources"]}
         versions = await self._list(
@@ -76,21 +76,31 @@ class MongoAudit(OnDatabase, AuditStore):
             limit=limit,
             hint=UNSEALED,
         )
-        pending = await self._list(AUDIT_PENDING, {}, sort=[("_id", 1)], limit=limit, hint=BY_ID)
+        # The first batch: the server ends it at the size of a page.
+        pending = await self._list(
+            AUDIT_PENDING, {}, sort=[("_id", 1)], hint=BY_ID, limit=-limit, batch_size=limit
+        )
         self._chains = known | {found["tenant"] for found in (*versions, *pending)}
         await self._release(
             [found["_id"] for found in versions if found["_id"] in held],
             [found["_id"] for found in pending if found["_id"] in held],
         )
-        is_complete = len(versions) < limit > len(pending) and self._chains == known
+        count = await self._count_pending(limit)
+        is_complete = len(versions) < limit and len(pending) == count < limit
+        is_complete = is_complete and self._chains == known
         versions, pending = (_new(some, known, held) for some in (versions, pending))
-        tenants = {found["tenant"] for found in (*versions, *pending)}
+        needed = {found["tenant"] for found in (*versions, *pending)} | {*tenants}
         return UnsealedAudit(
             entries=[*map(_version_entry, versions), *map(_pending_entry, pending)],
-            ends={tenant: _end_of(last.get(tenant)) for tenant in tenants},
+            ends={tenant: _end_of(last.get(tenant)) for tenant in needed},
             place=None,
             is_complete=is_complete,
         )
+
+    async def _count_pending(self, limit: int) -> int:
+        """Return how much was handed in: a page may have less, up to its size."""
+        pending = self._collection(AUDIT_PENDING)
+        return await self._primary.answer(lambda: pending.count_documents({}, limit=limit))
 
     async def _last_blocks(self, tenants: Collection[str]) -> list[dict[str, Any]]:
         found = []

@@ -50,8 +50,8 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         if rows:
             await self._open.write(work, size=sum(map(len, records.values())))
 
-    async def unsealed_audit(self, *, limit: int) -> UnsealedAudit:
-        return await self._open.read(partial(_read_unsealed, limit=limit))
+    async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
+        return await self._open.read(partial(_read_unsealed, limit=limit, others=tenants))
 
     async def seal_audit(self, blocks: Sequence[SealedBlock], unsealed: UnsealedAudit) -> bool:
         place = unsealed.place
@@ -138,13 +138,16 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         return await self._fetch_in_thread(sql.CHECKPOINTS, (tenant, after, limit))
 
 
-def _read_unsealed(connection: sqlite3.Connection, *, limit: int) -> UnsealedAudit:
+def _read_unsealed(
+    connection: sqlite3.Connection, *, limit: int, others: Collection[str]
+) -> UnsealedAudit:
     with transaction(connection, "BEGIN"):
         ((mark, end),) = connection.execute(sql.MARK_AND_END)
         to = min(end, mark + _MAX_ROWS_PASSED)
         rows = connection.execute(sql.VERSIONS, (mark, to, limit)).fetchall()
-        pending = connection.execute(sql.PENDING, (limit,)).fetchall()
-        tenants = {row[1] for row in (*rows, *pending)}
+        pending = [*_within_page(connection.execute(sql.PENDING, (limit,)))]
+        ((count,),) = connection.execute(sql.COUNT_PENDING, (limit,))
+        tenants = {row[1] for row in (*rows, *pending)} | {*others}
         ends = {tenant: _end_of(connection, tenant) for tenant in tenants}
     if len(rows) == limit:
         to = rows[-1][0]
@@ -152,7 +155,7 @@ def _read_unsealed(connection: sqlite3.Connection, *, limit: int) -> UnsealedAud
         entries=[*map(_version_entry, rows), *map(_pending_entry, pending)],
         ends=ends,
         place=_Place(mark, to, pending[-1][0] if pending else 0),
-        is_complete=to == end and len(pending) < limit,
+        is_complete=to == end and len(pending) == count < limit,
     )
 
 
@@ -165,6 +168,16 @@ def _version_entry(row: Row) -> UnsealedEntry:
 def _pending_entry(row: Row) -> UnsealedEntry:
     number, tenant, records = row
     return UnsealedEntry(tenant=tenant, records=records, version=None, source=number)
+
+
+def _within_page(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield what was handed in, up to the size of a page."""
+    room = MAX_PAGE_BYTES
+    for row in rows:
+        yield row
+        room -= len(row[2])
+        if room <= 0:
+            return
 
 
 def _end_of(connection: sqlite3.Connection, tenant: str) -> tuple[int, bytes]:

@@ -147,8 +147,10 @@ class AuditedRequest(RequestLifecycle):
     @property
     def _query(self) -> str:
         """The query of the request, with what a search by form adds to it."""
-        parts = (self.request.query, urlencode(self.request.form))
-        return "&".join(filter(None, parts))
+        query = self.request.query
+        if not self.request.form:
+            return query
+        return "&".join(filter(None, (query, urlencode(self.request.form))))
 
     def _named_in_path(self) -> tuple[str, ...]:
         """Return what the path names, if it may be an id."""

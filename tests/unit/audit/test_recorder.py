@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from fhirpub.audit.chain import ENTRY_SPAN_MS
-from fhirpub.audit.recorder import MAX_WAITING, Recorder
+from fhirpub.audit.recorder import MAX_WAITING, MAX_WAITING_BYTES, Recorder
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.audit_contract import AuditStore
 
@@ -152,6 +152,50 @@ async def test_many_records_are_stored_before_the_second_is_over(
     for number in range(2_000):
         recorder.note("a", b"%d" % number, at=1)
     async with asyncio.timeout(0.9):
+        while not store.calls:
+            await asyncio.sleep(0.01)
+
+    running.cancel()
+
+
+async def test_large_records_of_a_tenant_are_refused_before_they_are_many(
+    recorder: Recorder, store: Fake
+) -> None:
+    store.is_available = False
+    for _ in range(4):
+        recorder.note("a", b"x" * (MAX_WAITING_BYTES // 4), at=1)
+
+    with pytest.raises(StoreUnavailable):
+        recorder.note("a", b"x", at=1)
+    store.is_available = True
+    await recorder.flush()
+    recorder.note("a", b"x", at=1)
+
+
+async def test_what_is_taken_waits_no_more_until_it_is_given_back(
+    recorder: Recorder, store: Fake
+) -> None:
+    recorder.note("a", b"1", at=1)
+    recorder.note("b", b"2", at=1)
+    taken = recorder.take(["a"])
+    recorder.note("a", b"3", at=1)
+    assert taken == [(0, "a", [b"1"])]
+
+    recorder.give_back(taken)
+    await recorder.flush()
+
+    assert store.calls == [{"b": b"2\n", "a": b"1\n3\n"}]
+
+
+async def test_what_is_sealed_here_is_not_flushed(recorder: Recorder, store: Fake) -> None:
+    recorder.is_sealed_here = True
+    running = asyncio.create_task(recorder.run())
+    recorder.note("a", b"1", at=1)
+    await asyncio.sleep(1.2)
+    assert store.calls == []
+
+    recorder.is_sealed_here = False
+    async with asyncio.timeout(3):
         while not store.calls:
             await asyncio.sleep(0.01)
 

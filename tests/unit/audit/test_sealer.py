@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ import pytest
 from fhirpub.audit.chain import records_of
 from fhirpub.audit.checkpoint import checkpoint_of
 from fhirpub.audit.record import Access, Agent, encode
+from fhirpub.audit.recorder import Recorder
 from fhirpub.audit.sealer import Sealer
 from fhirpub.audit.verification import verify
 from fhirpub.config.audit import AuditConfig
 from fhirpub.runtime.clock import DAY_MS
+from fhirpub.storage.audit_contract import UnsealedAudit
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
@@ -34,9 +37,18 @@ async def read(statement: str) -> Mapping[str, Any]:
     return claims
 
 
+class Delayed(SqliteStore):
+    """A store that can return what waited some time ago."""
+
+    stale: UnsealedAudit | None = None
+
+    async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
+        return self.stale or await super().unsealed_audit(limit=limit, tenants=tenants)
+
+
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
+async def store(tmp_path: Path) -> AsyncGenerator[Delayed]:
+    store = Delayed(tmp_path / "fhirpub.db", deadline_seconds=10)
     await store.start()
     yield store
     await store.stop()
@@ -47,10 +59,16 @@ def clock() -> HandClock:
     return HandClock()
 
 
-def a_sealer(store: Store, clock: HandClock, owner: str = "a", **settings: Any) -> Sealer:
+def a_sealer(
+    store: Store,
+    clock: HandClock,
+    owner: str = "a",
+    recorder: Recorder | None = None,
+    **settings: Any,
+) -> Sealer:
     leases = Leases(store, owner=owner, seconds=15, clock=clock)
     config = replace(AuditConfig(), **settings)
-    return Sealer(store, leases=leases, sign=sign, config=config, clock=clock)
+    return Sealer(store, leases=leases, sign=sign, config=config, clock=clock, recorder=recorder)
 
 
 async def record(store: Store, clock: HandClock, tenant: str = LAB) -> None:
@@ -197,3 +215,58 @@ async def test_the_last_block_stays_however_old_it_is(store: Store, clock: HandC
     await sealer.seal()
 
     assert [block.number for block in await store.audit_chain(LAB)] == [1, 2]
+
+
+async def test_what_this_process_has_noted_is_sealed_with_what_is_stored(
+    store: Store, clock: HandClock
+) -> None:
+    recorder = Recorder(store, deadline_seconds=5)
+    sealer = a_sealer(store, clock, recorder=recorder)
+    await record(store, clock)
+    for tenant in (LAB, OTHER):
+        line = encode(Access(action="search"), Agent(client="c"), at=clock())
+        recorder.note(tenant, line, at=clock())
+
+    await sealer.seal()
+
+    assert recorder.is_sealed_here
+    assert not recorder.tenants
+    (ours,), (theirs,) = [await store.audit_chain(tenant) for tenant in (LAB, OTHER)]
+    assert (len(records_of(ours)), len(records_of(theirs))) == (2, 1)
+
+
+async def test_what_was_noted_waits_again_if_another_process_seals(
+    store: Delayed, clock: HandClock
+) -> None:
+    recorder = Recorder(store, deadline_seconds=5)
+    slow = a_sealer(store, clock, "a", recorder=recorder)
+    line = encode(Access(action="search"), Agent(client="c"), at=clock())
+    recorder.note(LAB, line, at=clock())
+    stale = await store.unsealed_audit(limit=1, tenants=[LAB])
+    await record(store, clock)
+    clock.forward(seconds=20)
+    await a_sealer(store, clock, "b").seal()
+
+    store.stale = stale
+    clock.forward(seconds=20)
+    await slow.seal()
+
+    assert [*recorder.tenants] == [LAB]
+    assert len(await store.audit_chain(LAB)) == 1
+
+
+async def test_a_seal_that_is_cancelled_is_completed(store: Store, clock: HandClock) -> None:
+    recorder = Recorder(store, deadline_seconds=5)
+    sealer = a_sealer(store, clock, recorder=recorder)
+    line = encode(Access(action="search"), Agent(client="c"), at=clock())
+    recorder.note(LAB, line, at=clock())
+
+    sealing = asyncio.create_task(sealer.seal())
+    await asyncio.sleep(0)
+    sealing.cancel()
+    await sealer.wait()
+    await recorder.finish()
+
+    (block,) = await store.audit_chain(LAB)
+    assert len(records_of(block)) == 1
+    assert (await store.unsealed_audit(limit=9)).entries == []

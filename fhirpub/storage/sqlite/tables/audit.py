@@ -47,6 +47,7 @@ TABLES = (
 
 ADD_PENDING = "INSERT INTO audit_pending (tenant, records) VALUES (?, ?)"
 PENDING = "SELECT number, tenant, records FROM audit_pending ORDER BY number LIMIT ?"
+COUNT_PENDING = "SELECT count(*) FROM (SELECT 1 FROM audit_pending LIMIT ?)"
 REMOVE_PENDING = "DELETE FROM audit_pending WHERE number <= ?"
 MARK_AND_END = "SELECT last, ifnull((SELECT max(rowid) FROM version), 0) FROM audit_mark"
 MOVE_MARK = "UPDATE audit_mark SET last = ?"

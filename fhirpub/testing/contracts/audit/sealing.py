@@ -229,6 +229,38 @@ class AuditContract:
         assert [entry.records for entry in unsealed.entries] == [b"0\n", b"1\n"]
         assert not unsealed.is_complete
 
+    async def test_large_records_are_returned_in_several_pages(self, store: Store) -> None:
+        tenant, large = new_id(), b"x" * (5 * 1024 * 1024) + b"\n"
+        for _ in range(5):
+            await store.add_audit_records({tenant: large})
+
+        unsealed = await read_unsealed(store)
+
+        assert 1 <= len(unsealed.entries) < 5
+        assert not unsealed.is_complete
+
+    async def test_the_ends_of_tenants_without_entries_are_returned_if_they_are_needed(
+        self, store: Store
+    ) -> None:
+        known, new = new_id(), new_id()
+        await store.add_audit_records({known: _RECORD})
+        (block,) = await seal_all(store)
+
+        unsealed = await store.unsealed_audit(limit=9, tenants=[known, new])
+
+        assert unsealed.ends == {known: (1, block.end), new: (0, b"")}
+
+    async def test_a_block_may_hold_records_that_were_never_handed_in(self, store: Store) -> None:
+        tenant = new_id()
+        unsealed = await store.unsealed_audit(limit=9, tenants=[tenant])
+        block = AuditBlock(
+            tenant=tenant, number=1, first=1, last=1, records=_RECORD, hashes=b"h" * HASH_BYTES
+        )
+
+        assert await store.seal_audit([SealedBlock(block=block, keys=frozenset())], unsealed)
+
+        assert await store.audit_chain(tenant) == [block]
+
     async def test_versions_whose_record_is_not_sealed_are_named(self, store: Store) -> None:
         sealed, waiting, without = a_version(audit=_WRITE), a_version(audit=_WRITE), a_version()
         await store.add(LAB, sealed)
