@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ BEGUN = 102
 MAX_NAMED = 1_000
 """The maximum number of resources, and of patients, that one record names."""
 _MAX_QUERY = 8_000
+_PART_BYTES, _MAX_MATCH = 64 * 1024, 100
 
 _PATIENT = re.compile(rb'"reference":"(Patient/[A-Za-z0-9.-]{1,64})"')
 
@@ -115,8 +116,14 @@ def patients_in(bodies: Iterable[bytes]) -> tuple[str, ...]:
     In stored JSON, which has no blanks, a string cannot look like the member that is searched:
     its quotation marks are escaped.
     """
-    found = {match: None for body in bodies for match in _PATIENT.findall(body)}
+    found = {match: None for body in bodies for match in _matches(body)}
     return tuple(match.decode() for match in found)
+
+
+def _matches(body: bytes) -> Iterator[bytes]:
+    """Yield what matches in parts of a body: in a long one, other threads have their turns."""
+    for start in range(0, len(body), _PART_BYTES):
+        yield from _PATIENT.findall(body, start, start + _PART_BYTES + _MAX_MATCH)
 
 
 def name_of(type_name: str, resource_id: str, version: int = 0) -> str:

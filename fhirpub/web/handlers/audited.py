@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from http import HTTPStatus
@@ -20,6 +20,8 @@ from fhirpub.web.handlers.lifecycle import RequestLifecycle
 from fhirpub.web.message.response_body import ResponseBody
 
 _ID = re.compile(r"[A-Za-z0-9.:-]{1,64}")
+_SMALL_BYTES = 256 * 1024
+"""Patients in so much are found in less than a millisecond."""
 _LISTED = re.compile(rb'\{"resourceType":"(\w+)","id":"([A-Za-z0-9.-]{1,64})"')
 """How a stored resource begins."""
 
@@ -45,27 +47,36 @@ class AuditedRequest(RequestLifecycle):
         """Note what the response is about, by name."""
         self._what = names
 
-    def note_version(self, version: Version) -> None:
+    async def note_version(self, version: Version) -> None:
         """Note a version that the response is about."""
         self._what = (name_of(version.type, version.id, version.version),)
-        self._patients = patients_in([version.body])
+        self._patients = await self._patients_in([version.body])
         if version.type == "Patient":
             self._patients = (name_of("Patient", version.id), *self._patients)
 
-    def note_stored(self, bodies: Iterable[bytes]) -> None:
+    async def note_stored(self, bodies: Sequence[bytes]) -> None:
         """Note stored resources that the response lists."""
-        bodies = list(bodies)
         begun = filter(None, map(_LISTED.match, bodies))
         self._what = tuple(f"{match[1].decode()}/{match[2].decode()}" for match in begun)
         patients = [name for name in self._what if name.startswith("Patient/")]
-        self._patients = tuple(dict.fromkeys([*patients, *patients_in(bodies)]))
+        self._patients = tuple(dict.fromkeys([*patients, *await self._patients_in(bodies)]))
 
-    def audited(self, version: Version, *, status: int = 200) -> Version:
+    async def audited(self, version: Version, *, status: int = 200) -> Version:
         """Return a version that is to be stored with the record of its write."""
         if self.services.audit is None:
             return replace(version, audit=b"") if version.audit else version
-        access = Access(action=self.action, status=status, patients=patients_in([version.body]))
+        patients = await self._patients_in([version.body])
+        access = Access(action=self.action, status=status, patients=patients)
         return replace(version, audit=encode(access, self._agent, at=0))
+
+    async def _patients_in(self, bodies: Sequence[bytes]) -> tuple[str, ...]:
+        """Return the patients that resources refer to, found in a thread if they are large."""
+        if self.services.audit is None:
+            return ()
+        if sum(map(len, bodies)) <= _SMALL_BYTES:
+            return patients_in(bodies)
+        work = partial(patients_in, bodies)
+        return await self.services.threads.run(self.owner, work)
 
     def note_commit(self) -> None:
         """Note that the write is committed: its record is in the version."""

@@ -106,9 +106,9 @@ class BinaryHandler(BaseHandler):
         same = self.request.method == "GET" and meant_for == self.headers["ETag"]
         return headers.get("Range", "") if same else ""
 
-    def note_document(self, document_id: str, version: Version) -> None:
+    async def note_document(self, document_id: str, version: Version) -> None:
         """Note the document, and the version that it is in."""
-        self.note_version(version)
+        await self.note_version(version)
         self.note(name_of("Binary", document_id), *self._what)
 
     async def _find(self, document_id: str) -> _Found:
@@ -134,7 +134,7 @@ class BinaryHandler(BaseHandler):
             return None
         if not self.may_with("r", (self.type_name, version.type)):
             raise NotPermitted
-        self.note_document(document_id, version)
+        await self.note_document(document_id, version)
         work = partial(document_in, type_name=version.type, number=place)
         info = await self.compute_answer(work, [version.body], body=version.body)
         if info is None:

@@ -46,7 +46,7 @@ class ReadHandler(BaseHandler):
 
         What would be refused is refused before: a condition changes no error (RFC 9110, 13.2.1).
         """
-        self.note_version(found)
+        await self.note_version(found)
         summary, elements = self.request.parameter("_summary"), self.request.parameter("_elements")
         check_subset(summary, elements)
         self.request.preconditions().check(found)

@@ -100,7 +100,7 @@ class ResponseWriter(AuditedRequest):
         """Write a Bundle whose links ask for the format that this request asks for."""
         wishes = {item: self.request.parameter(item) for item in ("_format", "_pretty")}
         asked = urlencode({name: value for name, value in wishes.items() if value})
-        self.note_stored(listing.bodies)
+        await self.note_stored(listing.bodies)
         work = partial(serialize_bundle, listing=listing, asked=asked, form=self.format)
         self.respond_serialized(await self.compute_answer(work, listing.bodies))
 

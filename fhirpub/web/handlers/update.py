@@ -57,7 +57,7 @@ class UpdateHandler(BodyHandler):
             made = await self.compute_chunks(work, chunks, stored=latest.body)
             if self.ticket is not None:
                 self.ticket.check_stored(made.size)
-            return replace(made, version=self.audited(made.version))
+            return replace(made, version=await self.audited(made.version))
 
         updated = await update(
             newest_of=lambda: read_version_within_budget(self, newest_of),

@@ -95,3 +95,9 @@ def test_keys_fit_into_64_bits() -> None:
 
 def test_names_of_versions_lead_to_their_resource() -> None:
     assert unversioned(name_of("A", "b", 2)) == name_of("A", "b") == "A/b"
+
+
+def test_patients_are_found_wherever_a_long_resource_is_cut() -> None:
+    for size in range(65_400, 65_560, 7):
+        body = b'{"a":"%b","b":{"reference":"Patient/p-1"}}' % (b"x" * size)
+        assert patients_in([body]) == ("Patient/p-1",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from fhirpub.audit.event import AUDIT_EVENT, Members, Origin, event_of
@@ -85,7 +85,7 @@ class AuditSearchHandler(BaseHandler):
         """Search."""
         await _answer(self)
 
-    def note_stored(self, bodies: Iterable[bytes]) -> None:
+    async def note_stored(self, bodies: Sequence[bytes]) -> None:
         """Name no events that were found: the trail would grow by them with each reading."""
 
 
@@ -99,7 +99,7 @@ class AuditSearchFormHandler(SearchFormHandler):
         """Search."""
         await _answer(self)
 
-    def note_stored(self, bodies: Iterable[bytes]) -> None:
+    async def note_stored(self, bodies: Sequence[bytes]) -> None:
         """Name no events that were found."""
 
 

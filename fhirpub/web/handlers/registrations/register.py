@@ -51,7 +51,7 @@ class RegisterHandler(BodyHandler):
             self.note_commit()
             await self.keep_pace()
         else:
-            self.note_version(registration.first)
+            await self.note_version(registration.first)
         if registration.repeated is not None:
             await report_other_content(self, registration.first, registration.repeated)
         self.services.metrics.count_registration(self.type_name, created=registration.created)
@@ -67,7 +67,7 @@ class RegisterHandler(BodyHandler):
             return prepared
         candidate, first = prepared
         if isinstance(candidate, Candidate):
-            version = self.audited(candidate.version, status=201)
+            version = await self.audited(candidate.version, status=201)
             candidate = replace(candidate, version=version)
         return await register(
             candidate,

@@ -72,10 +72,10 @@ class ReviseHandler(BodyHandler):
         revision = await compute_with(self.services, self.owner, work, bodies)
         if revision.version is None:
             return revision
-        return replace(revision, version=self.audited(revision.version))
+        return replace(revision, version=await self.audited(revision.version))
 
     async def _respond(self, revised: Revised) -> None:
-        self.note_version(revised.version)
+        await self.note_version(revised.version)
         if revised.created:
             self.note_commit()
             if self.ticket is not None:
