@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from fhirpub.audit.chain import next_blocks
 from fhirpub.audit.checkpoint import Checkpoint, Sign
+from fhirpub.audit.outlets import outlets_of
 from fhirpub.audit.recorder import Recorder, Taken
 from fhirpub.audit.retention import delete_expired
 from fhirpub.config.audit import AuditConfig
@@ -58,6 +58,8 @@ class Sealer:
         self._leases = leases
         self._sign = sign
         self._config = config
+        self._outlets = outlets_of(config)
+        self._keeping: set[asyncio.Task[None]] = set()
         self._clock = clock
         self._uncovered: dict[str, tuple[int, bytes]] = {}
         """The ends of the chains that have grown since their last checkpoint."""
@@ -160,28 +162,30 @@ class Sealer:
                 pass
             await self.sign_checkpoints()
             await self._leases.release([LEASE])
+        if self._keeping:
+            await asyncio.wait(self._keeping)
 
     async def sign_checkpoints(self) -> None:
         """Sign a checkpoint for each chain that has grown. Raises StoreUnavailable."""
         now = self._clock()
         self._checkpoint_due = now + round(self._config.checkpoint_seconds * 1000)
+        lines: list[str] = []
         for tenant, (number, end) in [*self._uncovered.items()]:
             checkpoint = Checkpoint(tenant=tenant, number=number, hash=end, at=now)
             signed = await self._sign(checkpoint.claims())
             await self._store.put_audit_checkpoint(tenant, number, signed)
-            if self._config.checkpoints_file:
-                await asyncio.to_thread(self._append, checkpoint, signed)
+            lines.append(json.dumps({**checkpoint.claims(), "checkpoint": signed}))
             if self._uncovered.get(tenant) == (number, end):
                 del self._uncovered[tenant]
+        if lines:
+            self._keep_outside(lines, at=now)
 
-    def _append(self, checkpoint: Checkpoint, signed: str) -> None:
-        """Append a checkpoint to the file outside; a failure is logged."""
-        line = json.dumps({**checkpoint.claims(), "checkpoint": signed})
-        try:
-            with Path(self._config.checkpoints_file).open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        except OSError as problem:
-            _log.error("checkpoint not written to the file", reason=problem.strerror)
+    def _keep_outside(self, lines: Sequence[str], *, at: int) -> None:
+        """Hand checkpoints to the outlets, for which the sealing does not wait."""
+        for outlet in self._outlets:
+            keeping = asyncio.create_task(outlet.keep(lines, at=at))
+            self._keeping.add(keeping)
+            keeping.add_done_callback(self._keeping.discard)
 
     async def _leads(self) -> bool:
         """Renew the lease, and find the chains without a checkpoint when it is new."""

@@ -38,6 +38,16 @@ class AuditConfig:
         "File to which each checkpoint is also appended, as a line of JSON: best on a volume that "
         "the service can only append to, or that another machine keeps. Empty: none.",
     )
+    checkpoints_syslog: str = _setting(
+        "",
+        "Address of a syslog server, host:port, to which each checkpoint is also sent over TLS "
+        "(RFC 5424, RFC 5425). Empty: none.",
+    )
+    checkpoints_syslog_ca_file: str = _setting(
+        "",
+        "File in PEM with the authorities that may have issued the certificate of that server. "
+        "Empty: those of the system.",
+    )
     keep_days: int = _setting(
         0,
         "Days after which records are deleted, up to a signed checkpoint that attests what went. "

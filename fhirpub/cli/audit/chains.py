@@ -16,6 +16,7 @@ from fhirpub.auth.keys import KeyRing
 from fhirpub.auth.statements import sign_statement
 from fhirpub.auth.tenants import require_tenant
 from fhirpub.config.settings import Config
+from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
@@ -52,11 +53,16 @@ async def seal_trail(config: Config, store: Store) -> None:
         clock=now_ms,
     )
     waiting = await _sources(store)
-    async with asyncio.timeout(2 * _LEASE_SECONDS):
-        while waiting & await _sources(store):
-            while not await sealer.seal():
-                pass
-            await asyncio.sleep(_PAUSE_SECONDS)
+    try:
+        async with asyncio.timeout(2 * _LEASE_SECONDS):
+            while waiting & await _sources(store):
+                while not await sealer.seal():
+                    pass
+                await asyncio.sleep(_PAUSE_SECONDS)
+    except TimeoutError:
+        raise StoreUnavailable(
+            "another process is to seal the audit trail, and does not"
+        ) from None
     await sealer.finish()
 
 

@@ -39,6 +39,7 @@ from fhirpub.storage.mongodb.schema import (
     UNSEALED,
     VERSION,
     VERSION_KEY,
+    Pipeline,
     by_keys,
 )
 
@@ -51,9 +52,6 @@ _BLOCK_FIELDS = ("tenant", "number", "first", "last", "records", "hashes")
 class MongoAudit(OnDatabase, AuditStore):
     """The audit trail in the database."""
 
-    _chains: frozenset[str] = frozenset()
-    """The tenants of which records were seen: only theirs are taken, behind their last blocks."""
-
     async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
         pending = [
             {"_id": ObjectId(), "tenant": tenant, "records": lines}
@@ -64,32 +62,26 @@ class MongoAudit(OnDatabase, AuditStore):
                 await self._collection(AUDIT_PENDING).insert_many(pending, ordered=False)
 
     async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
-        # The last blocks come first: what is sealed after they were read takes their next numbers.
-        known = self._chains.union(tenants)
-        last = {found["tenant"]: found for found in await self._last_blocks(known)}
+        waiting = await self._read_waiting(limit, {"tenant": 1})
+        needed = {*tenants}.union(found["tenant"] for some in waiting for found in some)
+        if not needed:
+            return UnsealedAudit(entries=[], ends={}, place=None, is_complete=True)
+        # The last blocks are read before what they are compared with: what was sealed by then is
+        # in them or released, and what is sealed afterwards takes their next numbers.
+        last = await self._last_blocks(needed)
         held = {source for found in last.values() for source in found["sources"]}
-        versions = await self._list(
-            VERSION,
-            {"unsealed": True},
-            dict.fromkeys(("tenant", "audit", *_WRITTEN), 1),
-            sort=[("updated", 1), ("id", 1), ("version", 1)],
-            limit=limit,
-            hint=UNSEALED,
+        shown = dict.fromkeys(("tenant", "audit", "records", *_WRITTEN), 1)
+        versions, pending = await self._read_waiting(limit, shown)
+        count = await self._count_pending(limit)
+        is_complete = len(versions) < limit and len(pending) == count < limit
+        is_complete = is_complete and needed.issuperset(
+            found["tenant"] for found in (*versions, *pending)
         )
-        # The first batch: the server ends it at the size of a page.
-        pending = await self._list(
-            AUDIT_PENDING, {}, sort=[("_id", 1)], hint=BY_ID, limit=-limit, batch_size=limit
-        )
-        self._chains = known | {found["tenant"] for found in (*versions, *pending)}
         await self._release(
             [found["_id"] for found in versions if found["_id"] in held],
             [found["_id"] for found in pending if found["_id"] in held],
         )
-        count = await self._count_pending(limit)
-        is_complete = len(versions) < limit and len(pending) == count < limit
-        is_complete = is_complete and self._chains == known
-        versions, pending = (_new(some, known, held) for some in (versions, pending))
-        needed = {found["tenant"] for found in (*versions, *pending)} | {*tenants}
+        versions, pending = (_new(some, needed, held) for some in (versions, pending))
         return UnsealedAudit(
             entries=[*map(_version_entry, versions), *map(_pending_entry, pending)],
             ends={tenant: _end_of(last.get(tenant)) for tenant in needed},
@@ -97,24 +89,49 @@ class MongoAudit(OnDatabase, AuditStore):
             is_complete=is_complete,
         )
 
+    async def _read_waiting(
+        self, limit: int, shown: dict[str, Any]
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the versions and what was handed in that are not known to be sealed."""
+        versions = await self._list(
+            VERSION,
+            {"unsealed": True},
+            shown,
+            sort=[("updated", 1), ("id", 1), ("version", 1)],
+            limit=limit,
+            hint=UNSEALED,
+        )
+        # The first batch: the server ends it at the size of a page.
+        pending = await self._list(
+            AUDIT_PENDING,
+            {},
+            shown,
+            sort=[("_id", 1)],
+            hint=BY_ID,
+            limit=-limit,
+            batch_size=limit,
+        )
+        return versions, pending
+
     async def _count_pending(self, limit: int) -> int:
         """Return how much was handed in: a page may have less, up to its size."""
         pending = self._collection(AUDIT_PENDING)
         return await self._primary.answer(lambda: pending.count_documents({}, limit=limit))
 
-    async def _last_blocks(self, tenants: Collection[str]) -> list[dict[str, Any]]:
-        found = []
-        shown = {"tenant": 1, "number": 1, "hashes": 1, "sources": 1}
-        for tenant in sorted(tenants):
-            found += await self._list(
-                AUDIT_BLOCK,
-                {"tenant": tenant},
-                shown,
-                sort=[("number", -1)],
-                limit=1,
-                hint=AUDIT_BY_NUMBER,
-            )
-        return found
+    async def _last_blocks(self, tenants: Collection[str]) -> dict[str, Found]:
+        """Return what is needed of the last block of each tenant, by tenant."""
+        first = {name: {"$first": f"${name}"} for name in ("number", "hashes", "sources")}
+        # Answered by one step through the index for each tenant, however long its chain is.
+        newest: Pipeline = [
+            {"$match": {"tenant": {"$in": sorted(tenants)}}},
+            {"$sort": {"tenant": -1, "number": -1}},
+            {"$group": {"_id": "$tenant", **first}},
+        ]
+        blocks = self._collection(AUDIT_BLOCK)
+        found = await self._primary.answer(
+            lambda: blocks.aggregate(newest, hint=AUDIT_BY_NUMBER).to_list(None)
+        )
+        return {document["_id"]: document for document in found}
 
     async def seal_audit(
         self,
@@ -164,8 +181,7 @@ class MongoAudit(OnDatabase, AuditStore):
         return frozenset((document["id"], document["version"]) for document in found)
 
     async def audit_end(self, tenant: str) -> tuple[int, bytes]:
-        found = await self._last_blocks([tenant])
-        return _end_of(found[0] if found else None)
+        return _end_of((await self._last_blocks([tenant])).get(tenant))
 
     async def audit_chain(
         self, tenant: str, *, after: int = 0, limit: int = 100
@@ -236,7 +252,7 @@ class MongoAudit(OnDatabase, AuditStore):
 def _new(
     found: Sequence[dict[str, Any]], known: Collection[str], held: Collection[ObjectId]
 ) -> list[dict[str, Any]]:
-    """Return records of known chains that no block holds."""
+    """Return records of chains whose last blocks are known, and do not hold them."""
     return [one for one in found if one["tenant"] in known and one["_id"] not in held]
 
 

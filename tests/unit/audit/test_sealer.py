@@ -171,7 +171,9 @@ async def test_checkpoints_are_appended_to_the_file_outside(
     file = tmp_path / "checkpoints.ndjson"
     await record(store, clock)
 
-    await a_sealer(store, clock, checkpoints_file=str(file)).seal()
+    sealer = a_sealer(store, clock, checkpoints_file=str(file))
+    await sealer.seal()
+    await sealer.finish()
 
     (line,) = file.read_text().splitlines()
     ((_number, statement),) = await store.audit_checkpoints(LAB)
