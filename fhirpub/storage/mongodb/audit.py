@@ -82,9 +82,10 @@ class MongoAudit(OnDatabase, AuditStore):
             [found["_id"] for found in pending if found["_id"] in held],
         )
         versions, pending = (_new(some, needed, held) for some in (versions, pending))
+        named = {found["tenant"] for found in (*versions, *pending)}.union(tenants)
         return UnsealedAudit(
             entries=[*map(_version_entry, versions), *map(_pending_entry, pending)],
-            ends={tenant: _end_of(last.get(tenant)) for tenant in needed},
+            ends={tenant: _end_of(last.get(tenant)) for tenant in named},
             place=None,
             is_complete=is_complete,
         )
