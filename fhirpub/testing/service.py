@@ -8,6 +8,7 @@ import threading
 from collections.abc import Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
@@ -251,7 +252,11 @@ class Integrator:
     token: str = field(default="", repr=False)
 
     def log_in(self) -> None:
-        """Request an access token by client credentials (RFC 6749, section 4.4), and use it."""
+        """Request an access token by client credentials (RFC 6749, section 4.4), and use it.
+
+        Raises:
+            RuntimeError: The service gives none; the message has its answer.
+        """
         form = {
             "grant_type": "client_credentials",
             "client_id": self.client_id,
@@ -264,6 +269,8 @@ class Integrator:
             urlencode(form).encode(),
             {"Content-Type": "application/x-www-form-urlencoded"},
         )
+        if answer.status != HTTPStatus.OK:
+            raise RuntimeError(f"no token: {answer.status} {answer.body.decode()}")
         self.token = answer.json["access_token"]
 
     def request(
