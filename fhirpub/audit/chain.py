@@ -2,8 +2,8 @@
 
 The hash after a record is SHA-256 over the hash before it and the record. Before the first record
 it is a hash of the tenant's id, so that records of one tenant do not fit into the chain of
-another. Whoever changes, removes, inserts or moves a record has to compute all later hashes again,
-and meets the next checkpoint, which is signed (ADR 35).
+another. To change, remove, insert or move a record means to compute all later hashes again, and
+the next checkpoint, which is signed, shows it (ADR 35).
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ async def verify(
     attested = await _attested(store, tenant, read, outside)
     verdict.checkpoints = sum(map(len, attested.by_block.values()))
     walk = _Walk(tenant, attested)
-    async for block in _chain(store, tenant):
+    async for block in blocks_of(store, tenant):
         verdict.problem = walk.check(block)
         if verdict.problem is not None:
             break
@@ -147,7 +147,8 @@ async def _add(
         attested.by_block.setdefault(checkpoint.number, []).append(checkpoint)
 
 
-async def _chain(store: AuditStore, tenant: str) -> AsyncIterator[AuditBlock]:
+async def blocks_of(store: AuditStore, tenant: str) -> AsyncIterator[AuditBlock]:
+    """Yield the blocks of a chain in their order, read in pages."""
     after = 0
     while page := await store.audit_chain(tenant, after=after, limit=_PAGE):
         for block in page:
@@ -159,7 +160,6 @@ class _Walk:
     """Follows a chain from block to block."""
 
     def __init__(self, tenant: str, attested: _Attested) -> None:
-        self._tenant = tenant
         self._attested = attested
         self._number = 0
         self._end = beginning(tenant)

@@ -17,7 +17,7 @@ from fhirpub.app.changes import record_read
 from fhirpub.audit.chain import records_of
 from fhirpub.audit.checkpoint import TYPE
 from fhirpub.audit.record import key_of, unversioned
-from fhirpub.audit.verification import Verdict, verify
+from fhirpub.audit.verification import Verdict, blocks_of, verify
 from fhirpub.auth.statements import StatementReader
 from fhirpub.cli.audit.chains import chain_name, chains_meant, open_trail
 from fhirpub.cli.options import EXISTING_FILE, with_config, with_json
@@ -188,20 +188,12 @@ async def _export(
     async with open_trail(config) as store:
         for tenant in await chains_meant(store, tenant_id):
             await record_read(config, store, "audit.export", tenant=tenant)
-            async for block in _chain(store, tenant):
+            async for block in blocks_of(store, tenant):
                 lines = [*_exported(block)]
                 file.writelines(lines)
                 written += len(lines)
                 progress.show(partial("{:,} records".format, written))
     return written
-
-
-async def _chain(store: Store, tenant: str) -> AsyncIterator[AuditBlock]:
-    after = 0
-    while page := await store.audit_chain(tenant, after=after, limit=_PAGE):
-        for block in page:
-            yield block
-        after = page[-1].number
 
 
 def _exported(block: AuditBlock) -> Iterator[str]:

@@ -144,7 +144,7 @@ class AuditedRequest(RequestLifecycle):
     def count_refusal(self, audit: AuditTrail) -> None:
         """Count a request without a valid token; others without a caller are not accesses."""
         if self.status == HTTPStatus.UNAUTHORIZED:
-            audit.count_refusal("unauthenticated", self.status, address=self._address)
+            audit.count_refusal("unauthenticated", self.status, address=self.address)
 
     def _access(self) -> Access:
         return Access(
@@ -178,10 +178,11 @@ class AuditedRequest(RequestLifecycle):
         return Agent(
             client=self.acting[1] if self.acting else "",
             environment=self.services.config.auth.environment,
-            address=self._address,
+            address=self.address,
             request=self.request_id,
         )
 
     @property
-    def _address(self) -> str:
+    def address(self) -> str:
+        """The address of the client."""
         return self.request.client_address(self.services.config.server.trusted_proxies)

@@ -50,11 +50,6 @@ class OAuthHandler(BodyHandler):
         """Return how large a token request may be."""
         return _MAX_BYTES
 
-    @property
-    def address(self) -> str:
-        """The address of the client."""
-        return self.request.client_address(self.services.config.server.trusted_proxies)
-
     def take_message(self) -> Message:
         """Return what the client sent."""
         return Message(
