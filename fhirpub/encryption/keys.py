@@ -39,7 +39,8 @@ def no_provider() -> KeyProvider | None:
 class KeySource:
     """The place of a store's keys, which may be read again and again.
 
-    Each wrapped key is unwrapped once: the provider is not asked for each record or request.
+    The environment is read once, when the process starts; a file may change at any time. Each
+    wrapped key is unwrapped once: the provider is not asked for each record or request.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class KeySource:
         self._beside = beside
         self._provider = provider
         self._unwrapped: dict[str, bytes] = {}
+        self._environment = _from_environment()
         self._setting, self._configured = "[storage] keys_file: ", config.storage.keys_file
         if not self._configured:
             self._setting = "[webhooks] keys_file: "
@@ -64,14 +66,14 @@ class KeySource:
     @property
     def file(self) -> Path | None:
         """The file that the keys are read from; None if the environment has them."""
-        if _from_environment():
+        if self._environment:
             return None
         return Path(self._configured) if self._configured else self._beside
 
     @property
     def is_configured(self) -> bool:
         """Whether the operator has chosen the place of the keys."""
-        return bool(_from_environment() or self._configured)
+        return bool(self._environment or self._configured)
 
     def has_clear_key(self) -> bool:
         """Return whether a key is there in clear. Raises as `read` does."""
@@ -83,9 +85,9 @@ class KeySource:
         With neither, the keys of the file ``beside``, if it exists. Raises ConfigurationError,
         and SecretsUnavailable if the provider cannot unwrap a key.
         """
-        found = _from_environment()
-        if found:
-            return self._keys(found[1], source=found[0])
+        if self._environment:
+            name, text = self._environment
+            return self._keys(text, source=name)
         if self._configured:
             return self._read(Path(self._configured), setting=self._setting)
         if self._beside is not None and self._beside.exists():

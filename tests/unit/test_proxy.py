@@ -21,11 +21,21 @@ Client = MongoClient[dict[str, Any]]
 @pytest.fixture
 def client(proxied_set: ProxiedSet) -> Iterator[Client]:
     """A client that retries nothing, and waits for half a second."""
+    yield from connect(proxied_set, wait_ms=500)
+
+
+@pytest.fixture
+def patient_client(proxied_set: ProxiedSet) -> Iterator[Client]:
+    """A client that retries nothing, and waits longer than any machine stalls."""
+    yield from connect(proxied_set, wait_ms=30_000)
+
+
+def connect(proxied_set: ProxiedSet, *, wait_ms: int) -> Iterator[Client]:
     with Client(
         proxied_set.url(),
         retryWrites=False,
         retryReads=False,
-        socketTimeoutMS=500,
+        socketTimeoutMS=wait_ms,
         serverSelectionTimeoutMS=2000,
     ) as client:
         client.admin.command("ping")
@@ -127,14 +137,14 @@ def test_a_stalled_write_arrives_after_all_when_no_client_waits_for_it(
 
 
 def test_a_stall_of_everything_ends_with_the_healing(
-    proxied_set: ProxiedSet, client: Client
+    proxied_set: ProxiedSet, patient_client: Client
 ) -> None:
     proxied_set.proxy.inject(Fault.STALL)
     healing = threading.Timer(0.1, proxied_set.proxy.heal)
     healing.start()
     begun = time.monotonic()
 
-    insert(client, "all stalled")
+    insert(patient_client, "all stalled")
 
     assert time.monotonic() - begun > 0.09
     healing.join()

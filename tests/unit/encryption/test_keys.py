@@ -76,6 +76,17 @@ def test_the_environment_comes_before_the_file(
     assert source.file is None
 
 
+def test_a_source_keeps_the_environment_it_was_created_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "keys").write_text(line(OLD))
+    source = KeySource(named(tmp_path / "keys"))
+
+    monkeypatch.setenv(KEYS_VARIABLE, line(NEW))
+
+    assert source.read() == (OLD,)
+
+
 def test_of_two_variables_the_newer_name_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEYS_VARIABLE, line(NEW))
     monkeypatch.setenv(OLDER_VARIABLE, line(OLD))
