@@ -10,7 +10,8 @@ and may repeat it: every write is safe to repeat. Where a repeat may return some
 first call, its docstring notes it.
 
 All times are milliseconds since 1970-01-01 UTC, all sizes are bytes. No version is ever deleted
-(ADR 12). `fhirpub.testing.StoreContract` holds a test for each promise below.
+(ADR 12); one that is erased keeps its key (`erasure.contract`, ADR 36).
+`fhirpub.testing.StoreContract` holds a test for each promise below.
 """
 
 from __future__ import annotations

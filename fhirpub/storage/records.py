@@ -17,8 +17,10 @@ class Version:
 
     Attributes:
         id: The resource's id, derived from its identifier and the tenant's salt (ADR 2).
-        version: Its number: 1 for a registration, one more with each update.
-        type: The FHIR type of the resource.
+        version: Its number: 1 for a registration, one more with each update. What is registered
+            after an erasure follows its tombstone.
+        type: The FHIR type of the resource; that of an erased version has a mark before it
+            (`fhirpub.storage.erasure.tombstones`).
         system: The system of the business identifier.
         value: The value of the business identifier.
         status: The status of the resource.
@@ -71,6 +73,14 @@ class Version:
     def tag(self) -> str:
         """The version id, which is also its entity tag."""
         return str(self.version)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it was registered, or came with a registration, and was made by no update.
+
+        That is version 1, or the one after the tombstone of an erased resource (ADR 36).
+        """
+        return self.created == self.updated
 
     @property
     def size(self) -> int:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 
 from fhirpub.storage.audit_contract import AuditStore
 from fhirpub.storage.contract import CredentialStore, Resources, StoreAdmin
+from fhirpub.storage.erasure.contract import ErasureStore
 from fhirpub.storage.quota_contract import QuotaStore
 from fhirpub.storage.secret_contract import SecretStore
 from fhirpub.storage.webhook_contract import DeliveryQueueStore, Endpoints
@@ -19,13 +20,15 @@ class Store(
     DeliveryQueueStore,
     QuotaStore,
     AuditStore,
+    ErasureStore,
     StoreAdmin,
 ):
     """A store: all groups of methods, with a start, a check and a stop.
 
     An engine is a subclass of it that keeps the promises of `fhirpub.storage.contract`,
     `fhirpub.storage.secret_contract`, `fhirpub.storage.webhook_contract`,
-    `fhirpub.storage.quota_contract` and `fhirpub.storage.audit_contract`.
+    `fhirpub.storage.quota_contract`, `fhirpub.storage.audit_contract` and
+    `fhirpub.storage.erasure.contract`.
     """
 
     @abstractmethod

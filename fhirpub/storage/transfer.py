@@ -25,7 +25,9 @@ from fhirpub.config.settings import ENVIRONMENTS
 from fhirpub.errors import ConfigurationError, Refused, StoreUnavailable
 from fhirpub.sealed import is_sealed
 from fhirpub.storage.contract import Client, SigningKey, Version
+from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.storage.store import Store
+from fhirpub.storage.transfer_orders import copy_erasures, copy_quotas
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
 from fhirpub.tenant import Tenant
 
@@ -89,7 +91,8 @@ async def transfer(
     await _say_search_rules(source, target)
     # Again: tenants that were added since have brought reports, and a refusal must not be missed.
     progress.kept = await _copy_access(source, target) + await _copy_endpoints(source, target)
-    progress.kept += await _copy_quotas(source, target)
+    progress.kept += await copy_quotas(source, target)
+    await copy_erasures(source, target)
     await _copy_deliveries(source, target, progress)
     return progress
 
@@ -153,6 +156,8 @@ async def _copy_version(
 
 def _compare(version: Version, known: Version | None) -> None:
     """Raise ConfigurationError unless ``known``, as the target reads it, is the same version."""
+    if known is not None and (is_erased(version) or is_erased(known)):
+        return  # the target erases it afterwards
     if known is None or replace(known, search=version.search, audit=b"") != replace(
         version, members=(), audit=b""
     ):
@@ -282,20 +287,6 @@ async def _copy_access(source: Store, target: Store) -> list[str]:
                 key, known.get(key.kid), _key, target.put_signing_key, name=key.kid
             )
     return kept
-
-
-async def _copy_quotas(source: Store, target: Store) -> list[str]:
-    """Return the names of limits that the target goes on having: no record shows which is later.
-
-    What was used is not copied: it is counted again from the first request on.
-    """
-    there = {(item.owner, item.quota): item for item in await target.quota_overrides()}
-    ours = await source.quota_overrides()
-    new = [item for item in ours if (item.owner, item.quota) not in there]
-    if new:
-        await target.put_quota_overrides(new)
-    differing = [item for item in ours if there.get((item.owner, item.quota), item) != item]
-    return [f"{item.quota} of {item.owner}" for item in differing]
 
 
 async def _settle(

@@ -35,6 +35,8 @@ from fhirpub.testing.contracts.audit.sealing import AuditContract
 from fhirpub.testing.contracts.credentials.activity import ClientActivityContract
 from fhirpub.testing.contracts.credentials.encryption import EncryptionContract
 from fhirpub.testing.contracts.credentials.records import CredentialContract
+from fhirpub.testing.contracts.erasure.content import ErasedContentContract
+from fhirpub.testing.contracts.erasure.orders import ErasureOrderContract
 from fhirpub.testing.contracts.store.admin import AdminContract
 from fhirpub.testing.contracts.store.attached import AttachedContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
@@ -125,6 +127,8 @@ class StoreContract(
     CommitContract,
     VersionContract,
     AttachedContract,
+    ErasedContentContract,
+    ErasureOrderContract,
     MemberContract,
     OtherLoopContract,
     SearchContract,

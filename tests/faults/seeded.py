@@ -23,6 +23,7 @@ from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import new_id
 from tests.faults.wrapped_audit import AuditWrapper
 from tests.faults.wrapped_client_activity import ClientActivityWrapper
+from tests.faults.wrapped_erasure import ErasureWrapper
 from tests.faults.wrapped_quotas import QuotasWrapper
 from tests.faults.wrapped_webhooks import WebhooksWrapper
 
@@ -31,7 +32,9 @@ _RACE_SECONDS = 0.02
 """The time for which a race stays open: it must happen reliably, not by chance."""
 
 
-class StoreWrapper(WebhooksWrapper, QuotasWrapper, AuditWrapper, ClientActivityWrapper, Store):
+class StoreWrapper(
+    WebhooksWrapper, QuotasWrapper, AuditWrapper, ClientActivityWrapper, ErasureWrapper, Store
+):
     """A store that delegates to another one, whose start and stop are the caller's business."""
 
     def __init__(self, inner: Store) -> None:

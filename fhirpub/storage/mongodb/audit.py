@@ -26,6 +26,7 @@ from fhirpub.storage.audit_contract import (
     UnsealedEntry,
 )
 from fhirpub.storage.contract import MAX_PAGE_BYTES
+from fhirpub.storage.erasure.tombstones import fhir_type
 from fhirpub.storage.mongodb.collections import OnDatabase
 from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.schema import (
@@ -258,7 +259,8 @@ def _new(
 
 
 def _version_entry(found: Found) -> UnsealedEntry:
-    written = AuditedVersion(**{name: found[name] for name in _WRITTEN})
+    fields = {name: found[name] for name in _WRITTEN} | {"type": fhir_type(found["type"])}
+    written = AuditedVersion(**fields)
     return UnsealedEntry(
         tenant=found["tenant"], records=found["audit"], version=written, source=found["_id"]
     )

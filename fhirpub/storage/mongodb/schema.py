@@ -31,7 +31,7 @@ Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
@@ -39,12 +39,14 @@ ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
 QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES = "quota_override", "quota_count", "stored_bytes"
 AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT = "audit_pending", "audit_block", "audit_checkpoint"
 REVOKED_TOKEN, CLIENT_USE = "revoked_token", "client_use"
+ERASURE, HOLD = "erasure", "hold"
 """Names of collections; `store` has the documents of which there is one."""
 COLLECTIONS = (
     *(STORE, VERSION, BLOB, PIECE, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE),
     *(QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES),
     *(AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT),
     *(REVOKED_TOKEN, CLIENT_USE),
+    *(ERASURE, HOLD),
 )
 SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
 """Ids in the collection `store`."""
@@ -121,6 +123,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
     ],
     AUDIT_CHECKPOINT: [_index("audit_checkpoint_by_number", "tenant", "number")],
     REVOKED_TOKEN: [_index("revoked_token_client", "client")],
+    HOLD: [_index("hold_tenant", "tenant", "since")],
 }
 
 
@@ -164,9 +167,10 @@ async def _upgrade(database: Database) -> None:
     members: a process of that release would not find them. One of version 5 searches by indexes
     that are dropped afterwards, and one of version 6 expects no documents in a version. One of
     version 7 would accept revoked tokens, and clients from outside of their networks. What one of
-    version 8 and before stored has no record of its write (ADR 35).
+    version 8 and before stored has no record of its write (ADR 35). A process of version 9 would
+    find no response in the versions that are erased, and repeat an empty one (ADR 36).
     """
-    old = {"_id": SCHEMA, "version": {"$in": [1, 2, 3, 4, 5, 6, 7, 8]}}
+    old = {"_id": SCHEMA, "version": {"$in": [*range(1, SCHEMA_VERSION)]}}
     found = await database[STORE].find_one(old)
     if found is None:
         return

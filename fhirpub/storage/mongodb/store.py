@@ -32,13 +32,13 @@ from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, BlobInfo, Page, SearchQuery, Version
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.audit import MongoAudit
-from fhirpub.storage.mongodb.blob_sweep import BlobSweep
 from fhirpub.storage.mongodb.client_activity import MongoClientActivity
 from fhirpub.storage.mongodb.credentials.store import MongoCredentials
 from fhirpub.storage.mongodb.errors import raise_configuration_errors, within
 from fhirpub.storage.mongodb.member_reads import filter_by_key
 from fhirpub.storage.mongodb.opened import Opened
 from fhirpub.storage.mongodb.primary import FormerPrimaries, Primary
+from fhirpub.storage.mongodb.removal.erasure import MongoErasure
 from fhirpub.storage.mongodb.schema import Records
 from fhirpub.storage.mongodb.server_checks import examine
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes, count_base
@@ -122,7 +122,7 @@ def _overruled_options(url: str) -> list[str]:
 
 
 class MongoStore(
-    MongoAudit, MongoCredentials, MongoClientActivity, BlobSweep, MongoWebhooks, Store
+    MongoAudit, MongoCredentials, MongoClientActivity, MongoErasure, MongoWebhooks, Store
 ):
     """A store in one database; made by :func:`from_url`."""
 

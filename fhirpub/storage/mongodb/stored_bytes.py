@@ -41,7 +41,7 @@ _CHUNK = 10_000
 """So many records are summed at a time: each step ends within any deadline."""
 _MEMBER_SIZE = {"$add": [{"$binarySize": "$$this.body"}, len(NO_EVENTS)]}
 _ATTACHED_SIZE = {"$binarySize": "$$this.data"}
-_VERSION_SIZE = {
+VERSION_SIZE = {
     "$add": [
         {"$sum": {"$map": {"input": {"$ifNull": ["$members", []]}, "in": _MEMBER_SIZE}}},
         {"$sum": {"$map": {"input": {"$ifNull": ["$attached", []]}, "in": _ATTACHED_SIZE}}},
@@ -133,7 +133,7 @@ async def count_base(database: Database, *, now: int) -> None:
     before: int = found["before"]
     since = ObjectId.from_datetime(datetime.fromtimestamp(before // 1000, UTC))
     sums: Counter[str] = Counter()
-    async for tenant, size in _sums(database[VERSION], {"_id": {"$lt": since}}, _VERSION_SIZE):
+    async for tenant, size in _sums(database[VERSION], {"_id": {"$lt": since}}, VERSION_SIZE):
         sums[tenant] += size
     async for tenant, size in _sums(database[BLOB], {"added": {"$lt": before}}, "$size"):
         sums[tenant] += size

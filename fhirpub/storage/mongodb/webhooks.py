@@ -19,9 +19,10 @@ from pymongo import ReplaceOne, UpdateOne
 from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.erasure.tombstones import fhir_type
 from fhirpub.storage.mongodb import webhook_documents as documents
-from fhirpub.storage.mongodb.delivery_sweep import DeliverySweep
 from fhirpub.storage.mongodb.errors import DUPLICATE_KEY, reason, within
+from fhirpub.storage.mongodb.removal.delivery_sweep import DeliverySweep
 from fhirpub.storage.mongodb.schema import (
     BY_ID,
     BY_SEQUENCE,
@@ -166,7 +167,13 @@ class MongoWebhooks(DeliverySweep, Endpoints, DeliveryQueueStore):
         found = await self._list(
             VERSION, {"unrelayed": True}, shown, sort=in_order, limit=limit, hint=UNRELAYED
         )
-        return [(document.pop("tenant"), OutboxEntry(**document)) for document in found]
+        return [
+            (
+                document.pop("tenant"),
+                OutboxEntry(**document | {"type": fhir_type(document["type"])}),
+            )
+            for document in found
+        ]
 
     async def mark_published(self, keys: Collection[tuple[str, int]]) -> None:
         versions = self._collection(VERSION)
@@ -308,6 +315,10 @@ class MongoWebhooks(DeliverySweep, Endpoints, DeliveryQueueStore):
         return await self._primary.answer(
             lambda: collection.aggregate(pipeline, hint=hint).to_list(None)
         )
+
+
+def _outbox_entry(document: dict[str, Any]) -> OutboxEntry:
+    return OutboxEntry(**document | {"type": fhir_type(document["type"])})
 
 
 def _conflicting_writes(error: BulkWriteError) -> set[int]:

@@ -19,6 +19,7 @@ from fhirpub.storage.audit_contract import (
     UnsealedEntry,
 )
 from fhirpub.storage.contract import MAX_PAGE_BYTES
+from fhirpub.storage.erasure.tombstones import fhir_type
 from fhirpub.storage.sqlite.database import DatabaseMixin, transaction
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.rows import Row
@@ -161,7 +162,7 @@ def _read_unsealed(
 
 def _version_entry(row: Row) -> UnsealedEntry:
     number, tenant, type_, id_, version, updated, audit = row
-    written = AuditedVersion(type=type_, id=id_, version=version, updated=updated)
+    written = AuditedVersion(type=fhir_type(type_), id=id_, version=version, updated=updated)
     return UnsealedEntry(tenant=tenant, records=audit, version=written, source=number)
 
 

@@ -39,6 +39,17 @@ class Checkpoints:
         with suppress(sqlite3.Error):  # the next one, or the writer, will do it
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
+    def empty(self) -> Future[bool]:
+        """Move the whole journal, and cut it off; the result is whether this was possible.
+
+        It waits for readers of this and other processes, which need the journal, and gives up.
+        """
+        return self._thread.submit(self._empty)
+
+    def _empty(self) -> bool:
+        ((is_busy, *_pages),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return not is_busy
+
     def close(self) -> None:
         """Wait for a checkpoint in progress, and close."""
         self._thread.shutdown()

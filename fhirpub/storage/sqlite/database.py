@@ -10,7 +10,6 @@ their own, of which each tenant uses at most half, and no other read waits for t
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -26,6 +25,7 @@ from fhirpub.storage.fair_commit import FairCommit
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import Piece, add_bytes
 from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER, Checkpoints
+from fhirpub.storage.sqlite.files import identity_of, make_file
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
 from fhirpub.storage.sqlite.rows import Addition, OtherWrite, Row, cost_of, pages_of
@@ -54,17 +54,19 @@ class Database:
         """Open it, in a thread: all this may wait for the disk and for other processes."""
         self._path = path
         self._deadline = deadline_seconds
-        if not make and _identity(path) is None:
+        if not make and identity_of(path) is None:
             raise StoreUnavailable(_GONE)
-        _make_file(path)
+        make_file(path)
         self._writer = _connect(path, wait_seconds=deadline_seconds)
-        self._identity = _identity(path)
+        self._identity = identity_of(path)
         self._connections = [self._writer]
         try:
             until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
             _retry(until, lambda: sql.make_tables(self._writer))
             _retry(until, lambda: sql.make_addition(self._writer))
             self._writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+            # From the first row on: what moves to another page would be left behind (ADR 36).
+            self._writer.execute("PRAGMA secure_delete = ON")
             self._at_once = self._connect_inline()
             self._readers = Readers(lambda: self._reader(path), deadline_seconds=deadline_seconds)
             self._checkpoints = Checkpoints(lambda: _connect(path, wait_seconds=deadline_seconds))
@@ -103,6 +105,11 @@ class Database:
         if not isinstance(item, Addition | Piece):
             item = OtherWrite(item, cost=cost_of(size, index_rows))
         return self._group.add(item, size=item.cost)
+
+    async def empty_journal(self) -> bool:
+        """Move the journal into the file and empty it; return whether this was possible."""
+        with as_unavailable():
+            return await asyncio.wrap_future(self._checkpoints.empty())
 
     async def close(self) -> None:
         """Finish what was handed in and close."""
@@ -148,7 +155,7 @@ class Database:
 
     def _commit_now(self, batch: Sequence[_Write]) -> list[Any]:
         # A file that was moved or deleted accepts writes all the same, and they are lost.
-        if _identity(self._path) != self._identity:
+        if identity_of(self._path) != self._identity:
             raise StoreUnavailable(_GONE)
         try:
             results = self._write_batch(batch)
@@ -256,32 +263,6 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
         # Empty rows are passed over, and spare statements for every number of them.
         part += [(None,) * sql.ADDITION_COLUMNS] * (-len(part) % _ROWS_STEP)
         connection.execute(sql.add_rows(len(part)), list(chain.from_iterable(part)))
-
-
-def _make_file(path: Path) -> None:
-    """Make a file that only its owner can read; secrets will be in it."""
-    if sqlite3.sqlite_version_info < sql.LEAST_SQLITE:
-        least = ".".join(map(str, sql.LEAST_SQLITE))
-        raise ConfigurationError(f"SQLite {sqlite3.sqlite_version} is older than {least}")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for item, flags in ((path, os.O_CREAT), (path.parent, os.O_DIRECTORY)):
-            descriptor = os.open(item, os.O_RDONLY | flags, 0o600)
-            os.fsync(descriptor)  # so that the file's name is as durable as its content
-            os.close(descriptor)
-    except OSError as error:
-        raise ConfigurationError(
-            f"[storage] url: {path} cannot be made or opened: {error.strerror}"
-        ) from error
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what is equal as long as it is one and the same file; None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from fhirpub.storage.erasure.tombstones import fhir_type
 from fhirpub.storage.sqlite.database import DatabaseMixin, transaction
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.rows import Row
@@ -149,7 +150,9 @@ def read_page(connection: sqlite3.Connection, *, limit: int) -> tuple[_Page, _En
 
 def _entry_of(row: Row) -> tuple[str, OutboxEntry]:
     _number, tenant, id_, version, type_, updated, events = row
-    entry = OutboxEntry(id=id_, version=version, type=type_, updated=updated, events=events)
+    entry = OutboxEntry(
+        id=id_, version=version, type=fhir_type(type_), updated=updated, events=events
+    )
     return tenant, entry
 
 

@@ -10,10 +10,10 @@ from functools import cache
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import SMALL_BYTES
-from fhirpub.storage.sqlite.tables import audit, documents, quotas, webhooks
+from fhirpub.storage.sqlite.tables import audit, documents, erasure, quotas, webhooks
 from fhirpub.storage.sqlite.tables import client_activity as activity
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -115,12 +115,14 @@ _TABLES = (
     *_MEMBERS,
     *activity.TABLES,
     *audit.TABLES,
+    *erasure.TABLES,
 )
 _FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP BY owner"
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
 _ADD_AUDIT = "ALTER TABLE version ADD COLUMN audit BLOB NOT NULL DEFAULT x''"
-_SINCE_10 = (_ADD_AUDIT, *audit.TABLES)
+_SINCE_11 = erasure.TABLES
+_SINCE_10 = (_ADD_AUDIT, *audit.TABLES, *_SINCE_11)
 _SINCE_9 = (*activity.TABLES, activity.ADD_NETWORKS, *_SINCE_10)
 _SINCE_8 = (*webhooks.OUTBOX_SINCE_8, *_SINCE_9)
 _SINCE_7 = (*documents.ATTACH, *_SINCE_8)
@@ -144,6 +146,7 @@ _STEPS = {
     8: _SINCE_8,
     9: _SINCE_9,
     10: _SINCE_10,
+    11: _SINCE_11,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -245,6 +248,7 @@ MEMBERS = (
     "WHERE members.owner = ? ORDER BY version.rowid"
 )
 NUMBERED = f"SELECT {_LISTED_COLUMNS} FROM version WHERE rowid = ?"
+WHOLE_ROW = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
 
 _TENANT = "id, name, salt, created, disabled"
 PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"

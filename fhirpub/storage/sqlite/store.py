@@ -37,6 +37,7 @@ from fhirpub.storage.sqlite.blobs import (
 from fhirpub.storage.sqlite.clients.activity import SqliteClientActivity
 from fhirpub.storage.sqlite.credentials.store import SqliteCredentials
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
+from fhirpub.storage.sqlite.erasure import SqliteErasure
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.quotas import SqliteQuotas
 from fhirpub.storage.sqlite.rows import (
@@ -82,7 +83,13 @@ def from_url(
 
 
 class SqliteStore(
-    SqliteAudit, SqliteCredentials, SqliteClientActivity, SqliteQuotas, SqliteWebhooks, Store
+    SqliteAudit,
+    SqliteCredentials,
+    SqliteClientActivity,
+    SqliteErasure,
+    SqliteQuotas,
+    SqliteWebhooks,
+    Store,
 ):
     """A store in one file, and the two that SQLite keeps beside it."""
 

@@ -1,0 +1,1 @@
+"""What a store promises about erasure: orders, holds, and what remains of a resource."""

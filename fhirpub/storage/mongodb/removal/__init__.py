@@ -1,0 +1,1 @@
+"""What deletes from a database: sweeps of documents and deliveries, and erasure."""

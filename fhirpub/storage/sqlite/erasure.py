@@ -1,0 +1,166 @@
+"""The part of the embedded store that erases.
+
+The writer overwrites what it deletes (`secure_delete`), in the pages of tables and indexes and in
+those that become free. The journal is emptied by `forget_erased`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import astuple
+from functools import partial
+
+from fhirpub.storage.contract import Version
+from fhirpub.storage.erasure.contract import ErasedStep, Erasure, ErasureStore, Hold
+from fhirpub.storage.erasure.tombstones import erased_type
+from fhirpub.storage.sqlite import schema
+from fhirpub.storage.sqlite.blobs import sweep
+from fhirpub.storage.sqlite.database import DatabaseMixin
+from fhirpub.storage.sqlite.parameters import json_list
+from fhirpub.storage.sqlite.rows import Row, size_of, version_of
+from fhirpub.storage.sqlite.search import index_entries
+from fhirpub.storage.sqlite.tables import erasure as sql
+
+_MEMBERS_AT_ONCE = 10
+"""Few, since each has some twenty rows of indexes, and they block every other write."""
+_STEP_COST = 300
+"""Rows of indexes that a step changes at most, by which it takes its turn."""
+_NO_EVENTS_BYTES = 2
+_HOLD_FIELDS = sql.HOLD.split(", ")
+
+
+class SqliteErasure(DatabaseMixin, ErasureStore):
+    """Erasure in the file."""
+
+    async def put_erasure(self, erasure: Erasure) -> None:
+        await self._execute(sql.PUT_ERASURE, astuple(erasure))
+
+    async def erasures(
+        self,
+        *,
+        tenant: str | None = None,
+        unfinished: bool = False,
+        after: tuple[str, str] = ("", ""),
+        limit: int = 100,
+    ) -> Sequence[Erasure]:
+        parameters = (*after, tenant, unfinished, limit)
+        rows = await self._fetch_in_thread(sql.ERASURES, parameters)
+        return [_erasure_of(row) for row in rows]
+
+    async def erase_versions(self, tenant: str, tombstone: Version) -> ErasedStep:
+        step: ErasedStep = await self._open.write(
+            partial(_erase_step, tenant=tenant, tombstone=tombstone), index_rows=_STEP_COST
+        )
+        return step
+
+    async def erase_documents(self, tenant: str, names: Collection[str]) -> int:
+        work = partial(sweep, tenant=tenant, before=sql.SWEPT_BEFORE)
+        while (await self._open.write(work))[0]:
+            pass
+        rows = await self._fetch_in_thread(sql.STILL_STORED, (tenant, json_list(names)))
+        return len({*names} - {name for (name,) in rows})
+
+    async def shared_documents(
+        self, tenant: str, names: Collection[str], *, besides: Collection[str]
+    ) -> frozenset[str]:
+        parameters = (tenant, json_list(names), json_list(besides))
+        return frozenset(name for (name,) in await self._fetch_in_thread(sql.SHARED, parameters))
+
+    async def erase_deliveries(
+        self, tenant: str, events: str, change: Callable[[bytes], bytes]
+    ) -> int:
+        # The end of the range: every id that begins so is below it.
+        rows = await self._fetch_in_thread(sql.DELIVERIES, (tenant, events, f"{events}\U0010ffff"))
+        new = [(change(body), _without_answers(log), number, log) for number, body, log in rows]
+        changed = [
+            after
+            for after, (_number, body, log) in zip(new, rows, strict=True)
+            if after[:2] != (body, log)
+        ]
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.executemany(sql.REPLACE_DELIVERY, changed).rowcount
+
+        if not changed:
+            return 0
+        replaced: int = await self._open.write(work, index_rows=len(changed))
+        if replaced < len(changed):  # an attempt has begun or ended in between
+            replaced += await self.erase_deliveries(tenant, events, change)
+        return replaced
+
+    async def put_hold(self, hold: Hold) -> None:
+        await self._execute(sql.PUT_HOLD, astuple(hold))
+
+    async def delete_hold(self, tenant: str, resource: tuple[str, str]) -> bool:
+        return await self._execute(sql.DELETE_HOLD, (tenant, *resource)) > 0
+
+    async def holds(self, tenant: str) -> Sequence[Hold]:
+        rows = await self._fetch_in_thread(sql.HOLDS, (tenant,))
+        return [
+            Hold(
+                tenant=row[0], type=row[1], id=row[2], since=row[3], operator=row[4], reason=row[5]
+            )
+            for row in rows
+        ]
+
+    async def forget_erased(self) -> bool:
+        return await self._open.empty_journal()
+
+
+def _erasure_of(row: Row) -> Erasure:
+    return Erasure(
+        tenant=row[0],
+        type=row[1],
+        id=row[2],
+        ordered=row[3],
+        operator=row[4],
+        reason=row[5],
+        allows_reuse=bool(row[6]),
+        version=row[7],
+        finished=row[8],
+    )
+
+
+def _without_answers(log: str) -> str:
+    """Return the log of a delivery without what receivers responded, the last of each attempt."""
+    attempts = json.loads(log)
+    if not any(attempt[-1] for attempt in attempts):
+        return log
+    return json.dumps([[*attempt[:-1], ""] for attempt in attempts])
+
+
+def _erase_step(connection: sqlite3.Connection, *, tenant: str, tombstone: Version) -> ErasedStep:
+    """Erase one version, or else some members of erased ones."""
+    below = (tombstone.id, tenant, tombstone.version, tombstone.body)
+    versions = connection.execute(sql.NEXT_VERSION, below).fetchall()
+    members = (
+        []
+        if versions
+        else connection.execute(sql.NEXT_MEMBERS, (*below, _MEMBERS_AT_ONCE)).fetchall()
+    )
+    size = sum(
+        _erase_row(connection, number, tenant, tombstone) for (number,) in (*versions, *members)
+    )
+    if versions or members:
+        connection.execute(sql.UNCOUNT, (size, tenant))
+    return ErasedStep(len(versions), len(members), size)
+
+
+def _erase_row(
+    connection: sqlite3.Connection, number: int, tenant: str, tombstone: Version
+) -> int:
+    """Erase a row and whatever leads to it; return how many bytes fewer it has."""
+    (row,) = connection.execute(schema.WHOLE_ROW, (number,)).fetchall()
+    before = version_of(row)
+    found_by = [(*entry, before.updated, number) for entry in index_entries(tenant, before)]
+    connection.executemany(schema.FORGET_SEARCH_VALUE, found_by)
+    ((is_sealed,),) = connection.execute(sql.IS_SEALED, (number,))
+    size = len(tombstone.body) + _NO_EVENTS_BYTES
+    husk = (number, erased_type(before.type), size, is_sealed, tombstone.body)
+    connection.execute(sql.ERASE, husk)
+    for name in row[9].split():
+        connection.execute(sql.FORGET_DOCUMENTS, (tenant, name, before.id, before.version))
+        connection.execute(sql.LOOSEN, (tenant, name))
+    return size_of(row) - size

@@ -1,0 +1,40 @@
+"""From one store into another: what operators ordered, which is quotas, erasures and holds."""
+
+from __future__ import annotations
+
+from fhirpub.storage.store import Store
+
+_PAGE = 100
+
+
+async def copy_erasures(source: Store, target: Store) -> None:
+    """Copy orders to erase, and holds, and erase what the target still has (ADR 36).
+
+    A copy of before an erasure still has the content.
+    """
+    after = ("", "")
+    while page := await source.erasures(after=after, limit=_PAGE):
+        for erasure in page:
+            await target.put_erasure(erasure)
+            tombstone = await target.version(erasure.tenant, erasure.id, erasure.version)
+            while tombstone and await target.erase_versions(erasure.tenant, tombstone):
+                pass
+        after = (page[-1].tenant, page[-1].id)
+    for tenant in await source.tenants():
+        await target.erase_documents(tenant.id, ())
+        for hold in await source.holds(tenant.id):
+            await target.put_hold(hold)
+
+
+async def copy_quotas(source: Store, target: Store) -> list[str]:
+    """Return the names of limits that the target goes on having: no record shows which is later.
+
+    What was used is not copied: it is counted again from the first request on.
+    """
+    there = {(item.owner, item.quota): item for item in await target.quota_overrides()}
+    ours = await source.quota_overrides()
+    new = [item for item in ours if (item.owner, item.quota) not in there]
+    if new:
+        await target.put_quota_overrides(new)
+    differing = [item for item in ours if there.get((item.owner, item.quota), item) != item]
+    return [f"{item.quota} of {item.owner}" for item in differing]

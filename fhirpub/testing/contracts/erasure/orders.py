@@ -1,0 +1,123 @@
+"""Tests of what surrounds an erasure: orders, holds, events, the audit trail (ADR 36)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fhirpub.storage.audit_contract import AuditedVersion
+from fhirpub.storage.erasure.contract import Erasure, Hold
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import AttemptResult
+from fhirpub.testing.contracts.erasure.content import a_tombstone, erase
+from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
+from fhirpub.testing.samples import LAB, REPORT, a_version, new_id
+
+_AT = 1_800_000_000_000
+
+
+def an_erasure(**changes: Any) -> Erasure:
+    """Return an order to erase a report.
+
+    Args:
+        **changes: The fields that differ from the sample.
+    """
+    usual = Erasure(
+        tenant=LAB, type=REPORT, id=new_id(), ordered=_AT, operator="eve", reason="order 7"
+    )
+    return replace(usual, **changes)
+
+
+class ErasureOrderContract:
+    """Orders and holds are durable, and no content is published or audited away."""
+
+    async def test_no_event_of_an_erased_version_is_published_any_more(self, store: Store) -> None:
+        event = b'[{"id":"x","type":"t","data":{}}]'
+        first = a_version(events=event)
+        await store.add(LAB, first)
+        tombstone = replace(a_tombstone(first), events=event)
+        await store.add(LAB, tombstone)
+        while await store.erase_versions(LAB, tombstone):
+            pass
+
+        pending = {
+            (entry.id, entry.version): entry.events
+            for _tenant, entry in await store.pending_outbox(limit=100_000)
+        }
+
+        assert pending.get((first.id, 1), b"[]") == b"[]"
+        assert pending[first.id, 2] == event
+
+    async def test_an_audit_record_that_is_not_sealed_survives(self, store: Store) -> None:
+        first = a_version(audit=b'{"action":"register"}')
+        await store.add(LAB, first)
+
+        await erase(store, first)
+
+        unsealed = await store.unsealed_audit(limit=100_000, tenants=[])
+        assert any(
+            entry.version
+            == AuditedVersion(type=REPORT, id=first.id, version=1, updated=first.updated)
+            and entry.records == first.audit
+            for entry in unsealed.entries
+        )
+
+    async def test_deliveries_lose_their_content_and_the_responses(self, store: Store) -> None:
+        endpoint = an_endpoint(tenant=LAB)
+        await store.put_endpoint(LAB, endpoint)
+        about = a_delivery(endpoint.id, event_id="evt_a_1_1", body=b"secret")
+        other = a_delivery(endpoint.id, 2, event_id="evt_b_1_1", body=b"kept")
+        await store.append([about, other])
+        (begun,) = await store.begin([about.key], now=_AT, until=_AT + 1000)
+        attempt = replace(begun.attempts[-1], ended=_AT + 1, status=500, answer=b"secret too")
+        await store.finish(
+            [AttemptResult(key=about.key, attempt=attempt, state="retrying", due=_AT + 9)]
+        )
+
+        erased = await store.erase_deliveries(LAB, "evt_a_", lambda _body: b"ids")
+        again = await store.erase_deliveries(LAB, "evt_a_", lambda _body: b"ids")
+
+        found = {each.event_id: each for each in await store.scan_deliveries(limit=1000)}
+        assert (erased, again) == (1, 0)
+        assert (found["evt_a_1_1"].body, found["evt_a_1_1"].attempts[-1].answer) == (b"ids", b"")
+        assert found["evt_b_1_1"].body == b"kept"
+
+    async def test_orders_are_listed_until_they_are_finished_and_after(
+        self, store: Store, reader: Store
+    ) -> None:
+        tenant = new_id()
+        first, second = sorted(
+            (an_erasure(tenant=tenant) for _ in range(2)), key=lambda each: each.id
+        )
+        for each in (first, second):
+            await store.put_erasure(each)
+        done = replace(first, version=3, finished=_AT + 5)
+        await store.put_erasure(done)
+
+        assert await reader.erasures(tenant=tenant) == [done, second]
+        assert await reader.erasures(tenant=tenant, unfinished=True) == [second]
+        assert await reader.erasures(tenant=tenant, after=(tenant, first.id)) == [second]
+        assert await reader.erasures(tenant=tenant, limit=1) == [done]
+        assert done in await reader.erasures(limit=10_000)
+        assert await reader.erasures(tenant=new_id()) == []
+
+    async def test_a_hold_lasts_until_it_is_released(self, store: Store, reader: Store) -> None:
+        tenant = new_id()
+        hold = Hold(
+            tenant=tenant, type=REPORT, id=new_id(), since=1, operator="eve", reason="case 3"
+        )
+        later = replace(hold, type="Patient", since=2)
+        await store.put_hold(later)
+        await store.put_hold(hold)
+
+        assert await reader.holds(tenant) == [hold, later]
+        assert await store.delete_hold(tenant, (hold.type, hold.id))
+        assert not await store.delete_hold(tenant, (hold.type, hold.id))
+        assert await reader.holds(tenant) == [later]
+
+    async def test_what_was_erased_is_not_in_other_files(self, store: Store) -> None:
+        first = a_version()
+        await store.add(LAB, first)
+        await erase(store, first)
+
+        assert await store.forget_erased()
