@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
+from itertools import takewhile
 
 from fhirpub.errors import InvalidSearch, Issue
 from fhirpub.fhir.date_value import TIME_RULE, TimeRange, parse_range
@@ -13,12 +14,14 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
+from fhirpub.interactions.erased import is_tombstone
 from fhirpub.interactions.read import read
 from fhirpub.interactions.versions import MAX_COUNTED, Listing, Shown, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import MAX_PAGE_BYTES, SearchQuery, Version
 from fhirpub.storage.criteria import LAST_UPDATED, Criterion, SortKey, TimeMatch, sort_key
+from fhirpub.storage.erasure.tombstones import is_erased, tombstone_of
 from fhirpub.tenant import Tenant, is_member_id
 
 BELOW = "_below"
@@ -65,7 +68,9 @@ async def history(
         following = link_to(address, [*kept, (BELOW, str(page[-1].version))])
         links.append({"relation": "next", "url": following})
     # How many there are of a time would have to be counted.
-    total = latest.version if asked.since is None and asked.at is None else None
+    total = None
+    if asked.since is None and asked.at is None:
+        total = latest.version - await _erased_below(latest, tenant=tenant, context=context)
     return listing_of(page, links, total)
 
 
@@ -153,17 +158,28 @@ async def _matching(
     resources, resource_id = context.resources, latest.id
     below = latest.version + 1 if asked.below is None else asked.below
     above = await resources.version(tenant.id, resource_id, below)
+    if is_tombstone(above):
+        return [], False
     until = above.updated if above is not None else None
     found: list[Version] = []
     size = asked.limit + 1
     while len(found) <= asked.limit and _bytes_of(found) < MAX_PAGE_BYTES:
-        versions = await resources.history(tenant.id, resource_id, below=below, limit=size)
+        every = await resources.history(tenant.id, resource_id, below=below, limit=size)
+        versions = [*takewhile(lambda one: not is_erased(one), every)]
         found += _current_during(versions, asked, until)
-        if not versions or versions[-1].version == 1 or _is_before(versions[-1], asked):
+        if not versions or versions[-1].is_first or _is_before(versions[-1], asked):
             return found[: asked.limit], len(found) > asked.limit
         below, until = versions[-1].version, versions[-1].updated
         size = max(size, _LOOKUP_BATCH_SIZE)
     return found[: asked.limit], True
+
+
+async def _erased_below(latest: Version, *, tenant: Tenant, context: Context) -> int:
+    """Return the number of the last tombstone below a version, 0 if there is none."""
+    if latest.is_first:
+        return latest.version - 1
+    first = await context.resources.version(tenant.id, latest.id, 1)
+    return tombstone_of(first).version if is_tombstone(first) else 0
 
 
 def _current_during(
@@ -230,7 +246,7 @@ def _entry(version: Version, context: Context) -> JsonObject:
 
 def _request_for(version: Version, address: str) -> tuple[str, str, str]:
     """Return the method and the URL of the request that made a version, and its status."""
-    if version.version == 1:
+    if version.is_first:
         return "POST", version.type, "201"
     if is_member_id(version.id):  # the request was for what it came with (ADR 24)
         return "PUT", address, "200"

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.erased import ResourceErased, first_version, is_tombstone, refuse_erased
 from fhirpub.plugin_api import Part
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant, is_resource_id
@@ -17,7 +18,7 @@ Look = Callable[[str, str], Awaitable[Version | None]]
 async def read(type_name: str, resource_id: str, *, tenant: Tenant, context: Context) -> Version:
     """Return the latest version, as it is shown.
 
-    Raises NoSuchResource for what is unknown as for what is another tenant's.
+    Raises NoSuchResource for what is unknown as for what is another tenant's, ResourceErased.
     """
     return await _find(context.resources.latest_public, type_name, resource_id, tenant)
 
@@ -31,6 +32,7 @@ async def read_whole(
 
 async def _find(look: Look, type_name: str, resource_id: str, tenant: Tenant) -> Version:
     found = await look(tenant.id, resource_id) if is_resource_id(resource_id) else None
+    refuse_erased(found, type_name)
     if found is None or found.type != type_name:
         raise NoSuchResource(type_name, resource_id)
     return found
@@ -39,12 +41,13 @@ async def _find(look: Look, type_name: str, resource_id: str, tenant: Tenant) ->
 async def vread(
     type_name: str, resource_id: str, version: str, *, tenant: Tenant, context: Context
 ) -> Version:
-    """Return one version; raises NoSuchResource as :func:`read` does."""
+    """Return one version; raises what :func:`read` does."""
     found = None
     if is_resource_id(resource_id) and version.isdecimal() and version.isascii():
         number = int(version[:10])
         if str(number) == version:
             found = await context.resources.version(tenant.id, resource_id, number)
+    refuse_erased(found, type_name)
     if found is None or found.type != type_name:
         raise NoSuchResource(type_name, f"{resource_id}/_history/{version}")
     return found
@@ -58,7 +61,9 @@ async def read_part(type_name: str, part_id: str, *, tenant: Tenant, context: Co
     """
     for part in parts_of(type_name, context) if is_resource_id(part_id) else ():
         owner_id = tenant.part_id(part_id, part.name)
-        owner = await context.resources.version(tenant.id, owner_id, 1)
+        owner = await first_version(context.resources, tenant.id, owner_id)
+        if is_tombstone(owner):
+            raise ResourceErased(type_name, part_id)
         if owner is not None:
             body = loads_stored(owner.parts).get(part.name)
             # A patient may have the id of a person instead, which is not the resource's alone.

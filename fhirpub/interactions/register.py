@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeGuard
+from functools import partial
+from typing import Any, TypeGuard
 
 from fhirpub.errors import InvalidContent, Issue, Refused, StoreUnavailable
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions import references, rules
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.erased import first_version, is_tombstone, number_after
 from fhirpub.interactions.indexing.persons import PATIENT, persons_of, statement_id
 from fhirpub.interactions.members.response import response_of
 from fhirpub.interactions.members.versions import first_versions, ids_of_members
@@ -23,7 +25,7 @@ from fhirpub.interactions.submission.held import Held, ReadBody, held_part_of
 from fhirpub.interactions.submission.record import Submission, parse
 from fhirpub.interactions.validation.validation import take_documents, validate_leniently
 from fhirpub.interactions.versions import attach, events_of, to_blobs, with_server_meta
-from fhirpub.plugin_api import Change, Entry
+from fhirpub.plugin_api import Change, Entry, ResourceType
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Blob, Version
@@ -110,6 +112,14 @@ class Received:
     is_xml: bool
     read_body: ReadBody
 
+    def numbered(self, number: int) -> Received:
+        """Return it to be stored as the version of a number, also if it is read again."""
+        if number == 1:
+            return self
+        self.submission.number = number
+        read_body = partial(read_numbered, read=self.read_body, number=number)
+        return replace(self, read_body=read_body)
+
 
 def prepare_registration(
     context: Context,
@@ -177,6 +187,15 @@ def validate_registration(
         return Rejected(tenant.resource_id(*received.key), submission.digest, rejected, held)
 
 
+def read_numbered(
+    content: Any, resource_type: ResourceType, *, read: ReadBody, number: int
+) -> Submission:
+    """Read a body as ``read`` does, to be stored as the version of a number."""
+    submission = read(content, resource_type)
+    submission.number = number
+    return submission
+
+
 def key_of(submission: Submission) -> Key | None:
     """Return the type, system and value from which the id follows, if there are any.
 
@@ -198,7 +217,7 @@ async def find_first(key: Key | None, *, tenant: Tenant, context: Context) -> Ve
     """Return what is registered under an identifier."""
     if key is None:
         return None
-    return await context.resources.version(tenant.id, tenant.resource_id(*key), 1)
+    return await first_version(context.resources, tenant.id, tenant.resource_id(*key))
 
 
 def repeats(first: Version | None, digest: bytes) -> TypeGuard[Version]:
@@ -224,7 +243,7 @@ async def register(
         return Registration(first, created=False, same=True)
     if isinstance(prepared, Rejected):
         raise prepared.error()
-    if first is not None:
+    if first is not None and not is_tombstone(first):
         return _repetition(first, prepared)
     return await _add(prepared, tenant=tenant, context=context, reserve=reserve)
 
@@ -244,9 +263,11 @@ async def _add(
     if created:
         context.added()
         return Registration(version, created=True)
-    winner = await resources.version(tenant.id, version.id, 1)
+    winner = await first_version(resources, tenant.id, version.id)
     if winner is None:
         raise StoreUnavailable("a taken key reads as free")
+    if is_tombstone(winner):  # erased in the meantime: refused, or to be repeated
+        raise StoreUnavailable(f"the next version is {number_after(winner)}")
     return _repetition(winner, candidate)
 
 
@@ -267,26 +288,28 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     references.point_references_at(submission, ids_of_parts, resource_id)
     rules.write_narratives_in_characters(submission)
     yield
-    now = context.clock()
-    stored = with_server_meta(resource, resource_id, version=1, updated=now)
+    now, number = context.clock(), submission.number
+    stored = with_server_meta(resource, resource_id, version=number, updated=now)
     parts = {
         name: part.resource
         if name in submission.held
         else with_server_meta(
             part.resource,
             ids_of_parts[name],
-            version=statement_id(resource_id, 1) if name in persons else 1,
+            version=statement_id(resource_id, number) if name in persons else 1,
             updated=now,
         )
         for name, part in alone.items()
     }
     yield
-    members = first_versions(submission, ids_of_parts, parts, now=now, context=context)
-    change = Change(id=resource_id, version=1, after=stored, before=None, parts=parts)
+    members = first_versions(
+        submission, ids_of_parts, parts, number=number, now=now, context=context
+    )
+    change = Change(id=resource_id, version=number, after=stored, before=None, parts=parts)
     attached, blobs = attach(to_blobs(submission.documents))
     version = Version(
         id=resource_id,
-        version=1,
+        version=number,
         type=resource_type.name,
         system=identifier["system"],
         value=identifier["value"],

@@ -97,7 +97,7 @@ def _values(
     version: Version, searched: Mapping[str, SearchIndexer], before: _Before, tenant: Tenant
 ) -> Iterator[tuple[Version, bytes]]:
     """Yield a version with its values, and each of its members; ``before`` follows along."""
-    brings_parts = version.version == 1 or version.parts  # later ones if they state others
+    brings_parts = version.is_first or version.parts  # later ones if they state others
     if brings_parts:
         before.parts = loads_stored(version.parts or b"{}")
     if (of := searched.get(version.type)) is not None:

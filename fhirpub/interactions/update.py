@@ -192,7 +192,7 @@ async def _with_parts(
     latest: Version, resource_type: ResourceType, tenant: Tenant, context: Context
 ) -> Version:
     """Return the version with the parts that events include; few later ones store any."""
-    if latest.version == 1:
+    if latest.is_first:
         return latest
     if not any(part.include_in_events for part in resource_type.parts):
         return replace(latest, parts=b"")

@@ -12,6 +12,7 @@ from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions import rules
 from fhirpub.interactions.capabilities import FHIR_VERSION
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.erased import IdentifierErased, first_version, is_tombstone, number_after
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.register import build_candidate, key_of
 from fhirpub.interactions.repetition.digest import is_same
@@ -114,7 +115,13 @@ async def add_verdict(
     trial: Trial, *, tenant: Tenant, type_name: str, context: Context, compare: Compare
 ) -> list[Issue]:
     """Return the issues of an answer: what was found, and what a registration would lead to."""
-    known = await context.resources.version(tenant.id, trial.id, 1) if trial.id else None
+    known = await first_version(context.resources, tenant.id, trial.id) if trial.id else None
+    if is_tombstone(known):
+        try:
+            number_after(known)
+        except IdentifierErased as refusal:
+            return [Issue.error(refusal.details, str(refusal)), *trial.found]
+        known = None
     if known is None:
         would = f"the {type_name} would be registered; nothing was stored"
         return [_information(would), *trial.found] if trial.version else trial.found

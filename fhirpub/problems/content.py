@@ -320,6 +320,12 @@ class ContentProblem(Problem):
         "The document is not what its content type or size say, or is no PDF.",
         "Check the document. It is stored as it is.",
     )
+    IDENTIFIER_ERASED = (
+        "identifier-erased",
+        "deleted",
+        "What was registered under the identifier was erased, and must not be registered again.",
+        "Do not send it again. The operator of the service knows of the order.",
+    )
     IDENTIFIER_IN_USE = (
         "identifier-in-use",
         "duplicate",

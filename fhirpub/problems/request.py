@@ -104,6 +104,12 @@ class RequestProblem(Problem):
         "The Content-Type of the body, its character set or its encoding is not read here.",
         "Send one of the types that the diagnostics name, in UTF-8.",
     )
+    RESOURCE_ERASED = (
+        "resource-erased",
+        "deleted",
+        "The content of the resource was erased on an order, such as one under Article 17 GDPR.",
+        "Delete what you have of it. It does not come back.",
+    )
     RESOURCE_UNKNOWN = (
         "resource-unknown",
         "not-found",

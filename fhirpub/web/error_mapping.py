@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
+from fhirpub.interactions.erased import IdentifierErased, ResourceErased
 from fhirpub.problems import Problem, RequestProblem
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
 from fhirpub.web.message.content_negotiation import (
@@ -86,6 +87,8 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     errors.StorageQuotaExceeded: (HTTPStatus.FORBIDDEN, "business-rule"),
     errors.NoSuchResource: (HTTPStatus.NOT_FOUND, "not-found"),
     errors.NoSuchRecord: (HTTPStatus.NOT_FOUND, "not-found"),
+    ResourceErased: (HTTPStatus.GONE, "deleted"),
+    IdentifierErased: (HTTPStatus.CONFLICT, "deleted"),
     MalformedRequest: (HTTPStatus.BAD_REQUEST, "exception"),
     AddressTooLong: (HTTPStatus.REQUEST_URI_TOO_LONG, "too-costly"),
     HeadTooLarge: (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too-costly"),

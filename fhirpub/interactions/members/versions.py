@@ -26,21 +26,23 @@ def first_versions(
     ids: Mapping[str, str],
     parts: Mapping[str, JsonObject],
     *,
+    number: int,
     now: int,
     context: Context,
 ) -> tuple[Version, ...]:
-    """Return version 1 of each member, whose references lead to ids already.
+    """Return the first version of each member, whose references lead to ids already.
 
-    ``parts`` are those of the resource that have no versions, as they are stored.
+    ``parts`` are those of the resource that have no versions, as they are stored. ``number`` is
+    that of the version that brings them: 1, or one that no erased version of them had.
     """
     versions = []
     for key, entry in submission.members.items():
-        stored = with_server_meta(entry.resource, ids[key], version=1, updated=now)
+        stored = with_server_meta(entry.resource, ids[key], version=number, updated=now)
         type_name = stored["resourceType"]
         versions.append(
             Version(
                 id=ids[key],
-                version=1,
+                version=number,
                 type=type_name,
                 system="",
                 value="",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.erased import is_tombstone
 from fhirpub.interactions.patients.parts import PROVENANCE, current_parts, sources_of_type
 from fhirpub.interactions.patients.read import read_patient
 from fhirpub.interactions.patients.statements import (
@@ -90,10 +91,9 @@ async def _own(patient_id: str, tenant: Tenant, context: Context) -> Stated:
 
 async def _described(one: PatientVersion, tenant: Tenant, context: Context) -> Stated:
     owner_id, _, number = one.statement.partition(".")
-    provenance: JsonObject = {}
-    if number != "1":
-        version = await context.resources.version(tenant.id, owner_id, int(number))
-        provenance = loads_stored(version.parts).get(PROVENANCE, {}) if version else {}
+    version = await context.resources.version(tenant.id, owner_id, int(number))
+    parts: JsonObject = loads_stored(version.parts) if version and version.parts else {}
+    provenance: JsonObject = parts.get(PROVENANCE, {})
     newest = await context.resources.latest(tenant.id, owner_id)
     return Stated(
         statement=one.statement,
@@ -110,7 +110,7 @@ async def _patient_of(
     newest: Version, one: PatientVersion, tenant: Tenant, context: Context
 ) -> str:
     """Return the Patient that a resource belongs to; the stated one if it was not moved."""
-    if newest.version == 1:
+    if newest.is_first or is_tombstone(newest):
         return one.id
     parts = await current_parts(newest, tenant=tenant, context=context)
     for source in sources_of_type(newest.type, context):

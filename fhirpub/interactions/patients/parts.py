@@ -8,6 +8,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.elements import items_of, literals_of
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.erased import ResourceErased, first_version, is_tombstone
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.statements import Source, sources_of
 from fhirpub.storage.contract import SearchQuery, Version
@@ -21,10 +22,12 @@ PROVENANCE = "_provenance"
 async def first_parts(latest: Version, *, tenant: Tenant, context: Context) -> JsonObject:
     """Return the parts that came with a resource, by their names. Raises StoreUnavailable."""
     first: Version | None = latest
-    if latest.version > 1:
-        first = await context.resources.version(tenant.id, latest.id, 1)
+    if not latest.is_first:
+        first = await first_version(context.resources, tenant.id, latest.id)
     if first is None:
         raise StoreUnavailable("version 1 is missing")
+    if is_tombstone(first):  # it was erased since the newest version was read
+        raise ResourceErased(latest.type, latest.id)
     parts: JsonObject = loads_stored(first.parts or b"{}")
     return parts
 

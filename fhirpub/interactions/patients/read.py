@@ -75,6 +75,6 @@ async def _was_moved(patient: PatientVersion, tenant: Tenant, context: Context) 
     for source in sources_of_type(patient.owner_type, context):
         owner_id = tenant.part_id(patient.id, source.part)
         owner = await context.resources.latest_public(tenant.id, owner_id)
-        if owner is not None and owner.version > 1:
+        if owner is not None and not owner.is_first:
             return not refers_to(owner, source, patient.id)
     return False

@@ -254,11 +254,12 @@ class StatementWalk:
             )
             for later in (await self._context.resources.search(self._tenant.id, query)).versions:
                 key = (later.type, later.id)
-                last[key] = max(later.version, last.get(key, 1))
+                last[key] = max(later.version, last.get(key, 0))
         found = [
             statement_in(owner, source)
             for source, owner in taken
-            if last.get((owner.type, owner.id), 1) == owner.version
+            if last.get((owner.type, owner.id), owner.version if owner.is_first else 0)
+            == owner.version
         ]
         return [statement for statement in found if statement is not None]
 

@@ -29,6 +29,7 @@ from fhirpub.interactions.versions import events_of, still_attached, with_server
 from fhirpub.plugin_api import Change
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, StoreAdmin, Version
+from fhirpub.storage.erasure.tombstones import fhir_type, is_erased
 from fhirpub.tenant import Tenant, is_member_id
 
 _PAGE = 100
@@ -137,6 +138,8 @@ async def _newest(resource_id: str, tenant: Tenant, context: Context) -> Version
     newest = await context.resources.latest(tenant.id, resource_id)
     if newest is None:
         raise NotMovable(f"the tenant has no report {resource_id}")
+    if is_erased(newest):
+        raise NotMovable(f"{fhir_type(newest.type)}/{newest.id} was erased")
     if is_member_id(resource_id) or newest.type not in context.types:
         what = f"{newest.type}/{newest.id}"
         raise NotMovable(f"{what} came with another resource: it moves together with that one")
@@ -156,7 +159,7 @@ async def _members_of(
         limit = min(newest.version - number, _PAGE)
         page = await store.scan(after=(newest.id, number), limit=limit)
         for _tenant, version in page:
-            if version.id == newest.id:
+            if version.id == newest.id and not is_erased(version):
                 found |= {member.id: member for member in version.members}
         number = page[-1][1].version if page and page[-1][1].id == newest.id else newest.version
     return found

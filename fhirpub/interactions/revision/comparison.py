@@ -28,6 +28,7 @@ from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import Stages
 from fhirpub.storage.contract import Version
+from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.tenant import Tenant, is_member_id
 
 _OF_EACH_VERSION = frozenset({"issued", "text"})
@@ -146,8 +147,8 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
         after=revised,
         before=before,
         parts=loads_stored(stored.parts),
-        added=tuple(_address(member) for member in members if member.version == 1),
-        changed=tuple(_address(member) for member in members if member.version > 1),
+        added=tuple(_address(member) for member in members if member.is_first),
+        changed=tuple(_address(member) for member in members if not member.is_first),
     )
     version = replace(
         candidate,
@@ -169,11 +170,14 @@ def _next_members(candidate: Version, stored: Stored, updated: int) -> Iterator[
     for member in candidate.members:
         known = stored.members.get(member.id)
         resource = loads_stored(member.body)
-        if known is not None and not any(differing_names(loads_stored(known.body), resource)):
-            continue
         number = 1 if known is None else known.version + 1
+        if known is None or is_erased(known):
+            created = updated
+        elif any(differing_names(loads_stored(known.body), resource)):
+            created = known.created
+        else:
+            continue
         revised = with_server_meta(resource, member.id, version=number, updated=updated)
-        created = updated if known is None else known.created
         yield replace(
             member, version=number, created=created, updated=updated, body=dumps(revised)
         )

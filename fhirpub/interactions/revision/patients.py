@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fhirpub.fhir.elements import items_of, literals_of
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.indexing.persons import PATIENT, is_own, statement_id
+from fhirpub.interactions.indexing.persons import PATIENT, is_own
 from fhirpub.plugin_api import Part, ResourceType
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import is_member_id
@@ -75,7 +75,7 @@ def patient_parts(resource_type: ResourceType) -> Iterator[Part]:
 
 def is_held(patient: JsonObject, of: Version) -> bool:
     """Return whether a patient came with another resource than this one."""
-    stated = patient["meta"]["versionId"] == statement_id(of.id, 1)
+    stated = patient["meta"]["versionId"].startswith(f"{of.id}.")
     return not (is_own(patient) or stated)
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 
 from fhirpub.errors import Issue
 from fhirpub.interactions.context import Context, May
+from fhirpub.interactions.erased import first_version, is_tombstone
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.patients.statements import (
@@ -288,7 +289,7 @@ class _Inclusion:
 
     async def _include_parts(self, keys: Iterable[Key], matches: Sequence[Version]) -> None:
         names = self._names_by_owner(keys)
-        at_hand = {version.id: version for version in matches if version.version == 1}
+        at_hand = {version.id: version for version in matches if version.is_first}
         owners = [*names]
         for start in range(0, len(owners), _AT_ONCE):
             if not self.has_room:
@@ -312,8 +313,8 @@ class _Inclusion:
     async def _first(self, owner_id: str, at_hand: Mapping[str, Version]) -> Version | None:
         first = at_hand.get(owner_id)
         if first is None:
-            first = await self._context.resources.version(self._tenant.id, owner_id, 1)
-        return first
+            first = await first_version(self._context.resources, self._tenant.id, owner_id)
+        return None if is_tombstone(first) else first
 
     def _include_parts_of(self, owner: Version, names: Mapping[str, Key]) -> None:
         wanted = set()

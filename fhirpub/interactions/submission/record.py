@@ -55,6 +55,8 @@ class Submission:
     """The errors about entries, such as parts that are required and were not sent."""
     held: Collection[str] = ()
     """The parts that were not sent: the tenant holds what the resource refers to (ADR 26)."""
+    number: int = 1
+    """That of the version to store: above those that an erasure has left (ADR 36)."""
     untaken: Sequence[Entry] = ()
     """The entries of the Parameters that are not taken."""
 

@@ -8,11 +8,18 @@ from functools import partial
 from http import HTTPStatus
 
 from fhirpub.audit.record import name_of
-from fhirpub.errors import NoSuchResource, NotPermitted, StoreUnavailable, VersionConflict
+from fhirpub.errors import (
+    NoSuchResource,
+    NotPermitted,
+    StoreUnavailable,
+    VersionConflict,
+)
 from fhirpub.fhir.document import marker
 from fhirpub.fhir.strict_json import JsonObject
+from fhirpub.interactions.erased import ResourceErased
 from fhirpub.interactions.versions import document_in, parse_document_id
 from fhirpub.storage.contract import BlobInfo, Version
+from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.message import content_negotiation as media
@@ -132,6 +139,8 @@ class BinaryHandler(BaseHandler):
         version = await with_memory_budget(self, look, lambda one: len(one.body) if one else 0)
         if version is None:
             return None
+        if is_erased(version):
+            raise ResourceErased("Binary", document_id)
         if not self.may_with("r", (self.type_name, version.type)):
             raise NotPermitted
         await self.note_document(document_id, version)

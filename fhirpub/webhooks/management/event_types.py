@@ -17,6 +17,8 @@ from fhirpub.suggestion import did_you_mean
 EVERYTHING = "*"
 TEST = "endpoint.test"
 VERIFICATION = "endpoint.verification"
+ERASED = "erased"
+"""The action of the event by which endpoints learn that a resource was erased."""
 
 _ENDING = ".schema.json"
 _ACTIONS = ("created", "updated")
@@ -49,7 +51,8 @@ class EventTypes:
         """Return the events of these resource types, and the service's own.
 
         A type whose events have no published schema emits those that it declares, by default
-        what is created and updated, under its own name.
+        what is created and updated, under its own name. Each kind of resource with events has one
+        for its erasure (ADR 36).
         """
         schemas = _load_schemas()
         known = [
@@ -74,8 +77,20 @@ class EventTypes:
             for event_type in known
             if event_type.resource in told or not event_type.resource
         ]
+        kept += others
+        known_names = {event_type.name for event_type in kept}
+        erased = {
+            f"{event_type.name.partition('.')[0]}.{ERASED}": event_type.resource
+            for event_type in kept
+            if event_type.resource
+        }
+        kept += [
+            EventType(name, resource, {})
+            for name, resource in sorted(erased.items())
+            if name not in known_names
+        ]
         shared = tuple(schema for name, schema in schemas.items() if "." not in name)
-        return cls((*kept, *others), shared)
+        return cls((*kept,), shared)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

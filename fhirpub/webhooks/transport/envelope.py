@@ -15,6 +15,7 @@ from fhirpub.fhir.times import instant, parse_instant
 from fhirpub.storage.webhook_contract import OutboxEntry, Payload
 
 API_VERSION = "1"
+_IDS = ("resource_type", "id", "version_id", "self")
 LARGEST_BODY = 20_000
 """Bytes of a body; a larger event is sent with ids only."""
 
@@ -56,6 +57,13 @@ class WebhookEvent:
                 "data": {**self.ids, **details} | address,
             }
         )
+
+
+def without_details(body: bytes) -> bytes:
+    """Return a body of ours with the ids alone, as after an erasure of its resource (ADR 36)."""
+    event = loads_stored(body)
+    data = {name: event["data"][name] for name in _IDS if name in event["data"]}
+    return dumps(event | {"data": data})
 
 
 def time_of(body: bytes) -> int:

@@ -7,6 +7,7 @@ from functools import partial
 
 from fhirpub.errors import OtherContent
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.erased import first_version
 from fhirpub.interactions.members.lookup import look_up_all
 from fhirpub.interactions.register import Registration
 from fhirpub.interactions.repetition.difference import differing_elements
@@ -57,7 +58,7 @@ async def _with_members(handler: BodyHandler, first: Version, repeated: Version)
     """Return a first version with those of its members that a repetition has as well."""
     resources, tenant = handler.services.context.resources, handler.owner
     ids = [member.id for member in repeated.members]
-    found = await look_up_all(lambda one: resources.version(tenant, one, 1), ids)
+    found = await look_up_all(lambda one: first_version(resources, tenant, one), ids)
     return replace(first, members=tuple(found))
 
 

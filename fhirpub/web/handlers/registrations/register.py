@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
+from fhirpub.interactions.erased import first_version, number_after
 from fhirpub.interactions.match import the_match
 from fhirpub.interactions.register import (
     Candidate,
@@ -14,6 +15,7 @@ from fhirpub.interactions.register import (
     Registration,
     find_first,
     prepare_registration,
+    read_numbered,
     receive_registration,
     register,
     repeats,
@@ -89,11 +91,17 @@ class RegisterHandler(BodyHandler):
         preparation = Preparation(self, prepare, self.read_body, chunks)
         if not self.is_for_loop(chunks):  # what is computed elsewhere goes there once
             prepared = await preparation.run()
-            return prepared, await context.resources.version(tenant.id, prepared.id, 1)
+            first = await first_version(context.resources, tenant.id, prepared.id)
+            number = number_after(first)
+            if number > 1 and isinstance(prepared, Candidate):  # known only now
+                read_body = partial(read_numbered, read=self.read_body, number=number)
+                prepared = await Preparation(self, prepare, read_body, chunks).run()
+            return prepared, first
         received = await self.run_on_loop(self._receive(chunks))
         first = await find_first(received.key, tenant=tenant, context=context)
         if repeats(first, received.submission.digest):
             return Registration(first, created=False, same=True)
+        received = received.numbered(number_after(first))
         stages = validate_registration(context, received, tenant=tenant)
         return await preparation.complete(await self.run_on_loop(stages)), first
 

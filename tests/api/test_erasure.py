@@ -1,0 +1,492 @@
+"""Erased resources over HTTP: reads, searches, registrations and events (ADR 36)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.app.stores import open_store
+from fhirpub.config.patients import PatientsConfig
+from fhirpub.config.settings import Config
+from fhirpub.interactions.erasure.extent import NotErasable
+from fhirpub.interactions.erasure.patients import patients_by_identifier, resources_of
+from fhirpub.storage import transfer as copying
+from fhirpub.storage.erasure.contract import Hold
+from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.api.test_patients import HOSPITAL, NATIONAL, identified, of
+from tests.api.test_webhooks_at_work import ENDPOINTS, SETTINGS, act
+from tests.bodies import SYSTEM, document, register_body
+from tests.erasing import Operator
+from tests.panels import panel, result, specimen
+
+BASE = "/fhir/r4"
+REPORTS = f"{BASE}/DiagnosticReport"
+
+
+@pytest.fixture
+def operator(service: RunningService, lab: Integrator) -> Operator:
+    return Operator(service, lab)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A report with a result and a specimen."""
+
+    report: str
+    members: tuple[str, ...]
+    patient: str
+    organization: str
+
+
+def address_of(answer: Answer) -> str:
+    """Return the type and id of what was registered."""
+    assert answer.status == 201, answer.body
+    return "/".join(answer.headers["location"].split("/")[-4:-2])
+
+
+def publish(lab: Integrator, value: str = "R-1", **changes: Any) -> Published:
+    answer = lab.register(panel(value, result("hb"), specimen(), **changes))
+    report = address_of(answer)
+    read = lab.get(f"{BASE}/{report}").json
+    return Published(
+        report,
+        tuple(
+            one["valueReference"]["reference"]
+            for one in answer.json["parameter"]
+            if "valueReference" in one
+        ),
+        read["subject"]["reference"],
+        read["performer"][0]["reference"],
+    )
+
+
+@pytest.fixture
+def published(lab: Integrator) -> Published:
+    return publish(lab)
+
+
+def test_a_read_of_it_and_of_all_that_came_with_it_is_a_410(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report)
+
+    for address in (
+        published.report,
+        *published.members,
+        published.patient,
+        published.organization,
+    ):
+        answer = lab.get(f"{BASE}/{address}")
+        assert (answer.status, answer.problems) == (410, ["resource-erased"]), address
+        assert answer.issues[0]["code"] == "deleted"
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_a_vread_of_each_version_is_a_410(
+    lab: Integrator, operator: Operator, published: Published, version: str
+) -> None:
+    lab.patch(
+        f"{BASE}/{published.report}",
+        {"resourceType": "DiagnosticReport", "conclusion": "changed"},
+        If_Match='W/"1"',
+    )
+    operator.erase(published.report)
+
+    for address in (published.report, *published.members):
+        if address == published.report or version != "2":
+            answer = lab.get(f"{BASE}/{address}/_history/{version}")
+            assert answer.status == 410, address
+    assert lab.get(f"{BASE}/{published.report}/_history/4").status == 404
+
+
+def test_its_history_is_a_410(lab: Integrator, operator: Operator, published: Published) -> None:
+    operator.erase(published.report)
+
+    assert lab.get(f"{BASE}/{published.report}/_history").status == 410
+
+
+def test_no_search_returns_it(lab: Integrator, operator: Operator, published: Published) -> None:
+    kept = publish(lab, "R-2")
+    operator.erase(published.report)
+
+    for query in (
+        "",
+        f"_id={published.report.partition('/')[2]},{kept.report.partition('/')[2]}",
+        f"identifier={SYSTEM}|R-1,{SYSTEM}|R-2",
+        "status=final&_sort=date",
+        "patient.identifier=AAB123456",
+        "_summary=count",
+    ):
+        found = lab.get(f"{REPORTS}?{query}").json
+        addresses = [entry["resource"]["id"] for entry in found.get("entry", [])]
+        assert found["total"] == 1, query
+        assert published.report.partition("/")[2] not in addresses
+    for type_name in ("Observation", "Specimen", "Patient"):
+        assert lab.get(f"{BASE}/{type_name}").json["total"] == 1
+    assert lab.get(f"{REPORTS}/_history").json["total"] == 1
+
+
+@pytest.mark.parametrize("size", [500, 100_000])
+def test_its_document_is_gone_and_one_that_another_report_has_stays(
+    lab: Integrator, operator: Operator, size: int
+) -> None:
+    own, shared = os.urandom(size), os.urandom(size)
+    first = publish(lab, "R-1", presentedForm=[document(own), document(shared)])
+    other = publish(lab, "R-2", presentedForm=[document(shared)])
+
+    erased = operator.erase(first.report)
+
+    binary = f"{BASE}/Binary/{first.report.partition('/')[2]}.1.1"
+    read = lab.get(f"{BASE}/{other.report}").json
+    assert lab.get(binary).status == 410
+    assert base64.b64decode(read["presentedForm"][0]["data"]) == shared
+    assert erased.documents_kept == 1
+
+
+def test_what_belongs_to_another_report_stays_byte_for_byte(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    kept = publish(lab, "R-2")
+    addresses = (kept.report, *kept.members, kept.patient, kept.organization)
+    before = [lab.get(f"{BASE}/{address}").body for address in addresses]
+
+    operator.erase(published.report)
+
+    assert [lab.get(f"{BASE}/{address}").body for address in addresses] == before
+
+
+def test_its_identifier_cannot_be_registered_again(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report)
+
+    for body in (panel("R-1", result("hb"), specimen()), register_body("R-1", status="amended")):
+        answer = lab.register(body)
+        assert (answer.status, answer.problems) == (409, ["identifier-erased"])
+        assert answer.issues[0]["code"] == "deleted"
+    validated = lab.request("POST", f"{REPORTS}/$validate", register_body("R-1"))
+    assert "identifier-erased" in validated.problems
+
+
+def test_neither_can_it_be_changed(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report)
+
+    for condition in ('W/"1"', 'W/"2"', "*"):
+        changed = lab.patch(
+            f"{BASE}/{published.report}",
+            {"resourceType": "DiagnosticReport", "conclusion": "x"},
+            If_Match=condition,
+        )
+        assert changed.status == 410
+    revised = lab.request(
+        "POST", f"{BASE}/{published.report}/$revise", register_body("R-1"), {"If-Match": "*"}
+    )
+    assert revised.status == 410
+
+
+def test_another_tenant_sees_nothing_of_it(
+    service: RunningService, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report)
+
+    other = service.integrator("Other")
+    assert other.get(f"{BASE}/{published.report}").status == 404
+    assert other.register(register_body("R-1")).status == 201
+
+
+@pytest.mark.parametrize("size", [500, 300_000])
+def test_with_reuse_its_identifier_is_registered_as_the_next_version(
+    lab: Integrator, operator: Operator, size: int
+) -> None:
+    published = publish(lab)
+    operator.erase(published.report, allows_reuse=True)
+    body = panel("R-1", result("hb", 7.5), presentedForm=[document(os.urandom(size))])
+
+    again = lab.register(body)
+    repeated = lab.register(body)
+    other = lab.register(register_body("R-1"))
+
+    assert again.headers["location"].endswith(f"{published.report}/_history/3")
+    assert (repeated.status, repeated.body) == (201, again.body)
+    assert other.headers["location"] == again.headers["location"]
+    read = lab.get(f"{BASE}/{published.report}")
+    assert (read.headers["etag"], read.json["meta"]["versionId"]) == ('W/"3"', "3")
+    observation = lab.get(f"{BASE}/{published.members[0]}")
+    assert observation.json["valueQuantity"]["value"] == 7.5
+    assert lab.get(f"{BASE}/{published.patient}").status == 200
+    for number in (1, 2):
+        assert lab.get(f"{BASE}/{published.report}/_history/{number}").status == 410
+
+
+def test_what_is_registered_again_is_updated_revised_and_listed(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report, allows_reuse=True)
+    address = f"{BASE}/{published.report}"
+    lab.register(panel("R-1", result("hb", 7.5)))
+
+    changed = lab.patch(
+        address, {"resourceType": "DiagnosticReport", "conclusion": "changed"}, If_Match='W/"3"'
+    )
+    revised = lab.request(
+        "POST",
+        f"{address}/$revise",
+        panel("R-1", result("hb", 8.5), specimen(), conclusion="changed"),
+        {"If-Match": 'W/"4"'},
+    )
+    history = lab.get(f"{address}/_history").json
+
+    assert (changed.status, revised.status) == (204, 200), revised.body
+    assert history["total"] == 3
+    assert [entry["response"]["etag"] for entry in history["entry"]] == [
+        'W/"5"',
+        'W/"4"',
+        'W/"3"',
+    ]
+    assert [entry["request"]["method"] for entry in history["entry"]] == ["POST", "PATCH", "POST"]
+    for member in published.members:
+        assert lab.get(f"{BASE}/{member}").status == 200
+    included = lab.get(f"{REPORTS}?_include=DiagnosticReport:patient").json
+    assert [entry["search"]["mode"] for entry in included["entry"]] == ["match", "include"]
+
+
+def test_what_is_registered_again_is_erased_again(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report, allows_reuse=True)
+    lab.register(panel("R-1", result("hb", 7.5)))
+
+    operator.erase(published.report)
+
+    assert lab.get(f"{BASE}/{published.report}").status == 410
+    assert lab.register(register_body("R-1")).status == 409
+    for number in (1, 2, 3, 4):
+        assert lab.get(f"{BASE}/{published.report}/_history/{number}").status == 410
+
+
+def test_a_batch_has_the_refusals_of_single_requests(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report)
+    bundle = {
+        "resourceType": "Bundle",
+        "type": "batch",
+        "entry": [
+            {"request": {"method": "GET", "url": published.report}},
+            {
+                "resource": register_body("R-1"),
+                "request": {"method": "POST", "url": "DiagnosticReport/$register"},
+            },
+        ],
+    }
+
+    answer = lab.request("POST", BASE, bundle)
+
+    statuses = [entry["response"]["status"][:3] for entry in answer.json["entry"]]
+    assert statuses == ["410", "409"]
+
+
+def test_an_order_is_repeated_without_effect(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    first = operator.erase(published.report)
+    again = operator.erase(published.report)
+
+    assert (first.versions, first.members, first.version) == (1, 2, 2)
+    assert (again.versions, again.members, again.version) == (0, 0, 2)
+    assert lab.get(f"{BASE}/{published.report}/_history/3").status == 404
+
+
+def test_a_plan_counts_and_erases_nothing(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    lab.patch(
+        f"{BASE}/{published.report}",
+        {"resourceType": "DiagnosticReport", "conclusion": "changed"},
+        If_Match='W/"1"',
+    )
+
+    planned = operator.plan(published.report)
+
+    assert (planned.versions, planned.members, planned.documents) == (2, 2, 1)
+    assert planned.bytes > 1_000
+    assert lab.get(f"{BASE}/{published.report}").status == 200
+
+
+def test_what_is_unknown_or_came_with_another_resource_is_refused(
+    operator: Operator, published: Published
+) -> None:
+    for address in (published.members[0], published.patient, "DiagnosticReport/" + "0" * 36):
+        with pytest.raises(NotErasable):
+            operator.erase(address)
+
+
+def test_a_resource_of_another_tenant_is_refused(
+    service: RunningService, published: Published
+) -> None:
+    other = Operator(service, service.integrator("Other"))
+
+    with pytest.raises(NotErasable):
+        other.erase(published.report)
+
+
+@pytest.mark.parametrize("which", ["report", "member", "patient"])
+def test_what_is_on_hold_is_not_erased(
+    lab: Integrator, operator: Operator, published: Published, which: str
+) -> None:
+    on_hold = {
+        "report": published.report,
+        "member": published.members[0],
+        "patient": published.patient,
+    }[which]
+    type_name, _, id_ = on_hold.partition("/")
+    hold = Hold(
+        tenant=lab.tenant.id, type=type_name, id=id_, since=1, operator="eve", reason="case 3"
+    )
+    operator.service.call(operator.store.put_hold(hold))
+
+    with pytest.raises(NotErasable, match="case 3"):
+        operator.erase(published.report)
+    assert lab.get(f"{BASE}/{published.report}").status == 200
+
+    operator.service.call(operator.store.delete_hold(lab.tenant.id, (type_name, id_)))
+    operator.erase(published.report)
+    assert lab.get(f"{BASE}/{published.report}").status == 410
+
+
+@pytest.fixture(scope="module")
+def with_persons(
+    tmp_path_factory: pytest.TempPathFactory, store_url: Callable[[str], str]
+) -> Iterator[RunningService]:
+    folder = tmp_path_factory.mktemp("persons")
+    config = Config(patients=PatientsConfig(person_systems=[NATIONAL, HOSPITAL]))
+    with RunningService(folder, config=config, store_url=store_url("persons")) as running:
+        yield running
+
+
+def resources_by_identifier(
+    service: RunningService, lab: Integrator, identifier: tuple[str, str]
+) -> dict[str, str]:
+    """Return the types by the ids of what belongs to the Patients with an identifier."""
+    tenant, context = lab.tenant, service.services.context
+
+    async def find() -> dict[str, str]:
+        patients = await patients_by_identifier(identifier, tenant=tenant, context=context)
+        return (await resources_of(patients, tenant=tenant, context=context)).resources
+
+    return service.call(find())
+
+
+def test_all_reports_of_a_person_are_found_by_an_identifier(
+    with_persons: RunningService,
+) -> None:
+    lab = with_persons.integrator()
+    one, other = identified((NATIONAL, "1")), identified((NATIONAL, "2"))
+    ours = [address_of(lab.register(of(value, one, result("hb")))) for value in ("A", "B")]
+    theirs = address_of(lab.register(of("C", other)))
+    found = resources_by_identifier(with_persons, lab, (NATIONAL, "1"))
+
+    assert {f"{type_name}/{id_}" for id_, type_name in found.items()} == {*ours}
+    operator = Operator(with_persons, lab)
+    person = lab.get(f"{BASE}/{ours[0]}").json["subject"]["reference"]
+    for address in ours:
+        operator.erase(address)
+    assert lab.get(f"{BASE}/{person}").status == 404
+    assert lab.get(f"{BASE}/Patient?identifier={NATIONAL}|1").json["total"] == 0
+    assert lab.get(f"{BASE}/{theirs}").status == 200
+
+
+def test_patients_of_their_own_are_found_by_an_identifier_too(
+    lab: Integrator, operator: Operator
+) -> None:
+    ours = [address_of(lab.register(of(v, identified((NATIONAL, "1"))))) for v in ("A", "B")]
+    lab.register(of("C", identified((NATIONAL, "2"))))
+    found = resources_by_identifier(operator.service, lab, (NATIONAL, "1"))
+
+    assert {f"DiagnosticReport/{id_}" for id_ in found} == {*ours}
+
+
+def test_the_statement_of_what_is_registered_again_is_that_of_the_person(
+    with_persons: RunningService,
+) -> None:
+    lab = with_persons.integrator()
+    one = identified((NATIONAL, "9"))
+    address = address_of(lab.register(of("A", one)))
+    Operator(with_persons, lab).erase(address, allows_reuse=True)
+
+    assert lab.register(of("A", one)).status == 201
+
+    person = lab.get(f"{BASE}/{address}").json["subject"]["reference"]
+    read = lab.get(f"{BASE}/{person}")
+    assert read.status == 200
+    version = read.json["meta"]["versionId"]
+    assert lab.get(f"{BASE}/{person}/_history/{version}").status == 200
+    assert len(lab.get(f"{BASE}/{person}/_history").json["entry"]) == 1
+
+
+def test_endpoints_get_an_event_and_earlier_ones_lose_their_details(tmp_path: Path) -> None:
+    with (
+        Receiver() as receiver,
+        RunningService(tmp_path, config=Config(webhooks=SETTINGS)) as service,
+    ):
+        lab = service.integrator()
+        endpoint = lab.request("POST", ENDPOINTS, {"url": receiver.url}).json
+        receiver.answer(Reply(status=200, echo=True))
+        assert act(lab, endpoint, "verify").json["state"] == "active"
+        receiver.answer(Reply(status=200, body=b"R-1 taken"))
+        receiver.received.clear()
+        published = publish(lab)
+        receiver.wait(1)
+
+        Operator(service, lab).erase(published.report)
+
+        event = receiver.wait(2)[-1].json
+        assert event["event_type"] == "diagnostic_report.erased"
+        assert event["data"].keys() == {"resource_type", "id", "version_id", "self"}
+        assert event["data"]["id"] == published.report.partition("/")[2]
+        stored = service.call(service.services.store.scan_deliveries(limit=100))
+        ours = [delivery for delivery in stored if delivery.resource == published.report]
+        assert len(ours) == 2
+        for delivery in ours:
+            assert b"R-1" not in delivery.body
+            assert not any(attempt.answer for attempt in delivery.attempts)
+
+
+def test_an_erasure_reaches_a_copy_that_was_made_before(
+    tmp_path: Path, service: RunningService, lab: Integrator, operator: Operator
+) -> None:
+    published = publish(lab)
+    copy_to(tmp_path, service)
+    operator.erase(published.report)
+
+    copy_to(tmp_path, service)
+
+    with RunningService(tmp_path) as copy:
+        there = replace(lab, service=copy)
+        there.log_in()
+        assert there.get(f"{BASE}/{published.report}").status == 410
+        assert there.get(f"{BASE}/{published.report}/_history/1").status == 410
+        assert there.get(f"{BASE}/{published.members[0]}").status == 410
+        assert there.register(register_body("R-1")).status == 409
+
+
+def copy_to(folder: Path, service: RunningService) -> None:
+    """Transfer the store of a service into a file in a folder."""
+
+    async def copy() -> None:
+        storage = replace(service.config.storage, url=f"sqlite:///{folder}/fhirpub.db")
+        other = replace(service.config, storage=storage)
+        async with open_store(service.config) as source, open_store(other) as target:
+            await copying.transfer(source, target)
+
+    asyncio.run(copy())
