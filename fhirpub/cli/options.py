@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from fhirpub.config.loader import load
 from fhirpub.config.settings import DEFAULT_FILE, Config
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_MOST_TEXT = 500
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -30,6 +32,34 @@ def with_json(command: Command) -> Command:
     return click.option(
         "--json", "as_json", is_flag=True, help="Print only JSON on standard output."
     )(command)
+
+
+def with_note(command: Command) -> Command:
+    """Add the options ``--reason`` and ``--operator``: why something is done, and who decided."""
+    reason = click.option(
+        "--reason",
+        required=True,
+        metavar="TEXT",
+        callback=_text,
+        help="Why, for the log and the store; no name or number of a patient.",
+    )
+    operator = click.option(
+        "--operator",
+        default=getpass.getuser,
+        metavar="TEXT",
+        callback=_text,
+        help="Who decided it; default: the user who runs the command.",
+    )
+    return reason(operator(command))
+
+
+def _text(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    """Return a text without blanks around it; refuse one that no log line can hold."""
+    if not text.strip() or not text.isprintable() or len(text) > _MOST_TEXT:
+        raise click.BadParameter(
+            f"must be one line of printable text, not blank, of {_MOST_TEXT} characters at most"
+        )
+    return text.strip()
 
 
 def _config_option(name: str, **settings: Any) -> Callable[[Command], Command]:

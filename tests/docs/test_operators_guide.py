@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,14 @@ from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
+from fhirpub.testing.service import RunningService
 from fhirpub.testing.store_contract import LAB, a_blob, a_key, a_version, successor, whole_blobs
+from tests.bodies import organization, parameters, patient, register_body, report
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
-ADDRESS, MOVE, BACKUP, RESTORE = BLOCKS
+ERASE, ERASE_AGAIN, ADDRESS, MOVE, BACKUP, RESTORE = BLOCKS
 
 
 def opened(url: str) -> AbstractAsyncContextManager[Store]:
@@ -87,6 +91,37 @@ async def test_a_backup_is_made_and_restored_as_the_guide_says(
     follow(RESTORE, tmp_path, {"restored.toml": mongodb_url})
 
     assert await everything(mongodb_url) == before
+
+
+def test_data_are_erased_as_the_guide_says_and_again_in_a_backup(tmp_path: Path) -> None:
+    store, backup = tmp_path / "fhirpub.db", tmp_path / "backup.db"
+    person = patient(identifier=[{"system": "https://registry.example/persons", "value": "4711"}])
+    bodies = [
+        parameters(patient=person, organization=organization(), diagnosticReport=report("P"))
+    ]
+    bodies += [register_body(value) for value in ("R-1", "A", "B", "kept")]
+    with RunningService(tmp_path) as service:
+        lab = service.integrator()
+        paths = [
+            lab.register(body).headers["location"].partition("/_history")[0] for body in bodies
+        ]
+    with closing(sqlite3.connect(store)) as source, closing(sqlite3.connect(backup)) as target:
+        source.backup(target)
+    names = {"REPORT REPORT": " ".join(path.rpartition("/")[2] for path in paths[2:4])}
+    names |= {"--tenant ID": f"--tenant {lab.tenant.id}", "FILE": "f.toml"}
+
+    export, repeat = ERASE_AGAIN.splitlines(keepends=True)
+    for block in (ERASE, export, repeat):
+        if block == repeat:
+            backup.rename(store)
+        for name, given in names.items():
+            block = block.replace(name, given)  # noqa: PLW2901
+        follow(block, tmp_path, {"f.toml": f"sqlite:///{store}"})
+        with RunningService(tmp_path) as service:
+            there = replace(lab, service=service)
+            there.log_in()
+            found = [there.get(path[path.index("/fhir/") :]).status for path in paths]
+        assert found == [410, 410, 410, 410, 200]
 
 
 def test_the_addresses_in_the_guide_are_understood_and_overrule_nothing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 
 from fhirpub.app.changes import recorded
 from fhirpub.app.console import TenantConsole, open_console
-from fhirpub.cli.options import Command, with_config, with_json
+from fhirpub.cli.options import Command, with_config, with_json, with_note
 from fhirpub.cli.patient.conflicts import conflicts
 from fhirpub.cli.patient.naming import IdentifierType, id_of
 from fhirpub.cli.patient.show import show
@@ -21,8 +20,6 @@ from fhirpub.interactions.relinking import targets
 from fhirpub.interactions.relinking.corrections import Target
 from fhirpub.interactions.relinking.relink import Note, Relink, plan_relink, relink
 from fhirpub.interactions.relinking.stranded import left_behind, refuse_stranded
-
-_MOST_TEXT = 500
 
 
 @click.group()
@@ -46,15 +43,6 @@ def _with_target(command: Command) -> Command:
     return command
 
 
-def _text(_context: click.Context, _option: click.Parameter, text: str) -> str:
-    """Return a text without blanks around it; refuse one that no log line can hold."""
-    if not text.strip() or not text.isprintable() or len(text) > _MOST_TEXT:
-        raise click.BadParameter(
-            f"must be one line of printable text, not blank, of {_MOST_TEXT} characters at most"
-        )
-    return text.strip()
-
-
 @patient.command(
     name="relink",
     short_help="Move reports to another Patient.",
@@ -69,20 +57,7 @@ Examples:
 @click.argument("report_ids", metavar="REPORT_ID...", nargs=-1, required=True)
 @click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the reports.")
 @_with_target
-@click.option(
-    "--reason",
-    required=True,
-    metavar="TEXT",
-    callback=_text,
-    help="Why, for the log and the store; no name or number of a patient.",
-)
-@click.option(
-    "--operator",
-    default=getpass.getuser,
-    metavar="TEXT",
-    callback=_text,
-    help="Who decided it; default: the user who runs the command.",
-)
+@with_note
 @click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
 @with_config
 @with_json
