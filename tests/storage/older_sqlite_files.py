@@ -62,8 +62,16 @@ OUTBOX_OF_8 = (
 AUDIT_TABLES = "pending block value checkpoint mark".split()
 
 
+def to_version_11(path: Path) -> None:
+    """Convert a file to the format of the commit before erasure."""
+    with _changed_to(path, 11) as old:
+        old.execute("DROP TABLE erasure")
+        old.execute("DROP TABLE hold")
+
+
 def to_version_10(path: Path) -> None:
     """Convert a file to the format of the commit before the audit trail."""
+    to_version_11(path)
     with _changed_to(path, 10) as old:
         old.execute("ALTER TABLE version DROP COLUMN audit")
         for name in AUDIT_TABLES:
