@@ -11,6 +11,7 @@ from contextlib import (
     suppress,
 )
 
+from fhirpub.app.retention import RetentionRound
 from fhirpub.app.secret_checks import follow_keys
 from fhirpub.errors import StoreUnavailable
 from fhirpub.http.connections import ConnectionLimits
@@ -59,6 +60,7 @@ async def run_server(
             services.quota_exchange.run(),
             services.loop_lag.run(services.metrics.loop_lag.observe),
             follow_keys(services.store.cipher),
+            RetentionRound(services).run(),
         )
     ]
     async with AsyncExitStack() as auditing, AsyncExitStack() as sending:

@@ -22,8 +22,10 @@ from fhirpub.audit.recorder import Recorder
 from fhirpub.audit.sealer import Sealer
 from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.tokens import Tokens
+from fhirpub.config.retention import policies_of
 from fhirpub.config.settings import Config
 from fhirpub.interactions.capabilities import own_resources, statement
+from fhirpub.interactions.erasure.retention import check_policies
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.process_pool import ProcessPool
@@ -58,6 +60,7 @@ async def build_services(
     Raises ConfigurationError, PluginError, SecretsUnavailable, StoreUnavailable.
     """
     storeless = create_context(config, clock=clock)
+    check_policies(policies_of(config.retention), storeless)
     types = storeless.types
     metrics = Metrics(serves=True, sends=_sends(config))
     async with AsyncExitStack() as stack:

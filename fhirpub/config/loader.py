@@ -24,6 +24,7 @@ from fhirpub.config.reader import (
     read_toml,
     wrong_networks,
 )
+from fhirpub.config.retention import RetentionConfig, wrong_policies
 from fhirpub.config.settings import (
     ABSOLUTE_URI,
     DEFAULT_FILE,
@@ -42,6 +43,7 @@ from fhirpub.errors import ConfigurationError
 
 _ABOVE_NOTHING = {
     "auth": ("token_seconds",),
+    "retention": ("erasures_per_minute",),
     "storage": ("deadline_seconds",),
     "limits": (
         "attachment_bytes",
@@ -173,6 +175,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for system in TerminologyConfig(**values["terminology"]).assume
         if not ABSOLUTE_URI.fullmatch(system)
     ]
+    found += wrong_policies(RetentionConfig(**values["retention"]).policies)
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")
     found += metrics_contradictions(MetricsConfig(**values["metrics"]), server)

@@ -20,6 +20,7 @@ from fhirpub.config.monitoring import LogsConfig, MetricsConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import setting as _setting
+from fhirpub.config.retention import RetentionConfig
 from fhirpub.config.storage import StorageConfig as StorageConfig  # noqa: PLC0414 - for others
 from fhirpub.config.webhooks import WebhooksConfig
 
@@ -308,6 +309,7 @@ class Config:
     terminology: TerminologyConfig = field(default_factory=TerminologyConfig)
     webhooks: WebhooksConfig = field(default_factory=WebhooksConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
     logs: LogsConfig = field(default_factory=LogsConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     by_type: Mapping[str, TypeConfig] = field(default_factory=dict)

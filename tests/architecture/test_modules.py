@@ -100,7 +100,10 @@ def test_every_module_can_be_imported_alone_without_a_warning() -> None:
 
 def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
     outside = {"cli", "testing"}  # the demonstration, and the HTTP clients in tests
-    examples = {"fhirpub/config/settings.py", "fhirpub/auth/clients.py"}  # a default, and a scope
+    # A default, the example of a policy, and a scope.
+    examples = {
+        f"fhirpub/{name}.py" for name in ("config/settings", "config/retention", "auth/clients")
+    }
     package = ROOT / "fhirpub"
     core = [
         path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in outside

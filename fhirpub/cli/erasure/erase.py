@@ -16,9 +16,11 @@ from fhirpub.cli.erasure.work import Note, Work, records_of, rest_of
 from fhirpub.cli.options import Command, with_config, with_json, with_note
 from fhirpub.cli.patient.naming import IdentifierType, id_of
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_table
+from fhirpub.config.retention import policies_of
 from fhirpub.config.settings import Config
 from fhirpub.interactions.erasure.erase import Erased
 from fhirpub.interactions.erasure.patients import patients_by_identifier, resources_of
+from fhirpub.interactions.erasure.retention import OPERATOR, check_policies, expired
 
 _MOST_NAMED = 5
 
@@ -144,6 +146,48 @@ def patient(
     _run(config, tenant_id, ids_of, _Options(as_json=as_json, **given))
 
 
+@erase.command(
+    name="expired",
+    short_help="Erase what the retention policies name.",
+    epilog="""\b
+Examples:
+  fhirpub erase expired --tenant 5f0c… --dry-run
+  fhirpub erase expired --tenant 5f0c… --yes
+""",
+)
+@_of_tenant
+@click.option("--yes", is_flag=True, help="Do not ask; erased content does not come back.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@with_config
+@with_json
+def expired_(tenant_id: str, config: Config, *, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Erase what [retention] policies name now, as the daily round does.
+
+    What is on hold is left out.
+    """
+    policies = policies_of(config.retention)
+    if not policies:
+        raise click.ClickException("[retention] policies has none")
+
+    async def ids_of(console: TenantConsole) -> _Meant:
+        check_policies(policies, console.context)
+        ids: dict[str, None] = {}
+        for policy in policies:
+            async for one in expired(policy, tenant=console.tenant, context=console.context):
+                ids[one] = None
+        return _Meant(tuple(ids), leaves_out_holds=True)
+
+    options = _Options(
+        reason="retention policies",
+        operator=OPERATOR,
+        allow_reuse=False,
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
+    )
+    _run(config, tenant_id, ids_of, options)
+
+
 erase.add_command(list_)
 erase.add_command(export)
 erase.add_command(resume)
@@ -155,6 +199,7 @@ class _Meant:
 
     ids: tuple[str, ...]
     moved: Mapping[str, str] = field(default_factory=dict)
+    leaves_out_holds: bool = False
 
 
 _IdsOf = Callable[[TenantConsole], Awaitable[_Meant]]
@@ -192,7 +237,7 @@ async def _erase(
     async with open_console(config, tenant_id) as console:
         work = Work(config, console)
         meant = await ids_of(console)
-        planned = await work.plan(meant.ids)
+        planned = await work.plan(meant.ids, leaves_out_holds=meant.leaves_out_holds)
         if options.dry_run:
             return planned, meant.moved
         if not options.yes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fhirpub.app.changes import recorded
@@ -10,13 +11,16 @@ from fhirpub.app.console import TenantConsole
 from fhirpub.cli.printing import Record
 from fhirpub.cli.progress_line import ProgressLine
 from fhirpub.config.settings import Config
-from fhirpub.interactions.erasure.erase import Erased, Eraser
+from fhirpub.interactions.erasure.erase import Begun, Erased, Eraser
+from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.webhooks.transport.envelope import without_details
 
 _PAGE = 100
-_Act = Callable[[Erasure], Awaitable[Erased]]
+_AT_ONCE = 50
+"""So many orders are finished together."""
+_Act = Callable[[Erasure], Awaitable[Begun]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +48,13 @@ class Work:
             on_progress=self._show,
         )
 
-    async def plan(self, ids: Sequence[str]) -> list[Erased]:
+    async def plan(self, ids: Sequence[str], *, leaves_out_holds: bool = False) -> list[Erased]:
         """Return what would be erased. Raises NotErasable before anything is."""
-        return [await self._eraser.plan(one, besides=ids) for one in ids]
+        planned: list[Erased] = []
+        for one in ids:
+            with suppress(*[NotErasable] * leaves_out_holds):
+                planned.append(await self._eraser.plan(one, besides=ids))
+        return planned
 
     async def erase(self, planned: Sequence[Erased], note: Note) -> list[Erased]:
         """Erase resources, one after the other. Raises NotErasable, StoreUnavailable."""
@@ -62,7 +70,7 @@ class Work:
             )
             for one in planned
         ]
-        return await self._carry_out(orders, self._eraser.erase)
+        return await self._carry_out(orders, self._eraser.begin)
 
     async def resume(self) -> list[Erased]:
         """Complete the orders of the tenant that were interrupted."""
@@ -83,16 +91,20 @@ class Work:
         self._done, self._total = 0, len(orders)
         erased: list[Erased] = []
         try:
-            for order in orders:
-                what = (order.type, order.id)
-                async with recorded(
-                    self._config, self._console.store, "erase", what, tenant=order.tenant
-                ):
-                    erased.append(await act(order))
-                self._done += 1
+            for start in range(0, len(orders), _AT_ONCE):
+                begun = [await self._begin(one, act) for one in orders[start : start + _AT_ONCE]]
+                await self._eraser.finish(begun)
+                erased += [one.erased for one in begun]
         finally:
             self._line.end()
         return erased
+
+    async def _begin(self, order: Erasure, act: _Act) -> Begun:
+        what, store = (order.type, order.id), self._console.store
+        async with recorded(self._config, store, "erase", what, tenant=order.tenant):
+            begun = await act(order)
+        self._done += 1
+        return begun
 
     def _show(self, erased: Erased) -> None:
         self._line.show(

@@ -6,7 +6,7 @@ The order is recorded first. Of what is interrupted, `resume` finds the order an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fhirpub.errors import StoreUnavailable
@@ -22,7 +22,7 @@ from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 _RACES = 100
-_RELAY_SECONDS, _RELAY_PAUSE_SECONDS = 10.0, 0.2
+_RELAY_SECONDS, _RELAY_PAUSE_SECONDS = 10.0, 0.05
 _RELAY_LEASE, _LEASE_MS = "relay", 5_000
 _ACTION = "erased"
 
@@ -63,6 +63,14 @@ class Erased:
     is_complete: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An order of which the resource is erased, to be finished; and what was erased."""
+
+    order: Erasure
+    erased: Erased
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eraser:
     """Erases resources of one tenant; ``on_progress`` is called after each step."""
@@ -97,6 +105,15 @@ class Eraser:
     async def erase(self, order: Erasure) -> Erased:
         """Erase a resource; what is erased already is completed.
 
+        Raises what :meth:`begin` and :meth:`finish` raise.
+        """
+        begun = await self.begin(order)
+        await self.finish([begun])
+        return begun.erased
+
+    async def begin(self, order: Erasure) -> Begun:
+        """Erase all versions and documents of a resource; :meth:`finish` does the rest.
+
         Raises NotErasable if there is no such resource or it is on hold, StoreUnavailable: then
         the order is recorded, and to be resumed.
         """
@@ -105,13 +122,30 @@ class Eraser:
         if not is_erased(extent.newest):
             await check_holds(extent, tenant=self.tenant, store=self.store, context=self.context)
             await self.store.put_erasure(order)
-        return await self._complete(order)
+        return await self.resume(order)
 
-    async def resume(self, order: Erasure) -> Erased:
-        """Complete an order that was interrupted. Raises what :meth:`erase` raises."""
-        return await self._complete(order)
+    async def resume(self, order: Erasure) -> Begun:
+        """Go on with an order that was interrupted. Raises what :meth:`begin` raises."""
+        extent, tombstone = await self._commit(order)
+        order = replace(order, version=tombstone.version)
+        await self.store.put_erasure(order)
+        erased = Erased(type=order.type, id=order.id, version=tombstone.version)
+        while step := await self.store.erase_versions(self.tenant.id, tombstone):
+            erased.versions += step.versions
+            erased.members += step.members
+            erased.bytes += step.size
+            self.on_progress(erased)
+        await self._erase_documents(extent, erased)
+        _log.warning(
+            "resource erased",
+            tenant=self.tenant.id,
+            resource=f"{order.type}/{order.id}",
+            operator=order.operator,
+            versions=erased.versions,
+        )
+        return Begun(order, erased)
 
-    async def forbid(self, order: Erasure) -> Erased:
+    async def forbid(self, order: Erasure) -> Begun:
         """Erase a resource that the store may not have, as one that was erased elsewhere.
 
         Its identifier cannot be registered any more, or above the tombstone, as the order says.
@@ -131,31 +165,26 @@ class Eraser:
             )
             await self.store.put_erasure(order)
             await self.store.add(self.tenant.id, husk_of(nothing, tombstone))
-        return await self.erase(order)
+        return await self.begin(order)
 
-    async def _complete(self, order: Erasure) -> Erased:
-        extent, tombstone = await self._commit(order)
-        order = replace(order, version=tombstone.version)
-        await self.store.put_erasure(order)
-        erased = Erased(type=order.type, id=order.id, version=tombstone.version)
-        while step := await self.store.erase_versions(self.tenant.id, tombstone):
-            erased.versions += step.versions
-            erased.members += step.members
-            erased.bytes += step.size
-            self.on_progress(erased)
-        await self._erase_documents(extent, erased)
-        await self._erase_deliveries(order, erased)
+    async def finish(self, begun: Sequence[Begun]) -> None:
+        """Remove content from deliveries and journals, and record that orders are finished.
+
+        Of several orders together, since it may have to wait for the relay. Raises
+        StoreUnavailable.
+        """
+        if not begun:
+            return
+        await self._wait_for_relay([one.order for one in begun])
+        for one in begun:
+            events = f"evt_{one.order.id.replace('-', '')}_"
+            one.erased.deliveries = await self.store.erase_deliveries(
+                self.tenant.id, events, self.strip
+            )
         is_gone = await self.store.forget_erased()
-        erased.is_complete = is_gone and not erased.documents_later
-        await self.store.put_erasure(replace(order, finished=self.context.clock()))
-        _log.warning(
-            "resource erased",
-            tenant=self.tenant.id,
-            resource=f"{order.type}/{order.id}",
-            operator=order.operator,
-            versions=erased.versions,
-        )
-        return erased
+        for one in begun:
+            one.erased.is_complete = is_gone and not one.erased.documents_later
+            await self.store.put_erasure(replace(one.order, finished=self.context.clock()))
 
     async def _commit(self, order: Erasure) -> tuple[Extent, Version]:
         """Add the tombstone of an order unless it is there; return what was below, and it."""
@@ -170,6 +199,7 @@ class Eraser:
             await check_holds(extent, tenant=self.tenant, store=self.store, context=self.context)
             tombstone = self._tombstone(order, extent)
             if await self.store.add(self.tenant.id, tombstone):
+                self.context.added()
                 return extent, replace(tombstone, members=())
         raise StoreUnavailable(f"lost {_RACES} races for the next version")
 
@@ -196,23 +226,20 @@ class Eraser:
         erased.documents_kept = len(kept)
         erased.documents_later = len(names) - len(kept) - erased.documents
 
-    async def _erase_deliveries(self, order: Erasure, erased: Erased) -> None:
-        """Remove content from deliveries, once no relay can bring another one."""
-        await self._wait_for_relay(order)
-        events = f"evt_{order.id.replace('-', '')}_"
-        erased.deliveries = await self.store.erase_deliveries(self.tenant.id, events, self.strip)
+    async def _wait_for_relay(self, orders: Sequence[Erasure]) -> None:
+        """Wait until the events of tombstones are published, or no relay works.
 
-    async def _wait_for_relay(self, order: Erasure) -> None:
-        """Wait until the event of the tombstone is published, or no relay works.
-
-        Whatever was below it and was on its way is published by then. Raises StoreUnavailable.
+        Whatever was below them and was on its way is published by then. Raises StoreUnavailable.
         """
-        key = (order.id, order.version)
+        keys = [(order.id, order.version) for order in orders]
+        owner = f"erasure of {orders[0].id}"
         until = asyncio.get_running_loop().time() + _RELAY_SECONDS
-        while await self.store.outbox_contains([key]):
-            now, owner = self.context.clock(), f"erasure of {order.id}"
-            lease = {"owner": owner, "now": now, "until": now + _LEASE_MS}
-            if await self.store.lease([_RELAY_LEASE], **lease):  # type: ignore[arg-type]
+        while await self.store.outbox_contains(keys):
+            now = self.context.clock()
+            lease = await self.store.lease(
+                [_RELAY_LEASE], owner=owner, now=now, until=now + _LEASE_MS
+            )
+            if lease:
                 await self.store.release([_RELAY_LEASE], owner=owner)
                 return
             if asyncio.get_running_loop().time() > until:
