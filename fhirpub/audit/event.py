@@ -119,6 +119,11 @@ MEANINGS: dict[str, Meaning] = {
     "tenant.disable": Meaning("U"),
     "key.rotate": Meaning("U"),
     "quota.set": Meaning("U"),
+    "erase": Meaning("D"),
+    "erase.list": Meaning("R"),
+    "hold.add": Meaning("C"),
+    "hold.release": Meaning("D"),
+    "hold.list": Meaning("R"),
     "transfer": Meaning("R", type=_EXPORT),
 }
 """What each action means; all others are `_OTHER`."""

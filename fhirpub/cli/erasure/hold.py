@@ -10,7 +10,7 @@ from fhirpub.app.changes import record_read, recorded
 from fhirpub.app.stores import open_store
 from fhirpub.auth.tenants import require_tenant
 from fhirpub.cli.options import with_config, with_json, with_note
-from fhirpub.cli.printing import print_table
+from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.config.settings import Config
 from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import now_ms
@@ -58,8 +58,15 @@ Examples:
 @_of_tenant
 @with_note
 @with_config
+@with_json
 def add(
-    resource: tuple[str, str], tenant_id: str, reason: str, operator: str, config: Config
+    resource: tuple[str, str],
+    tenant_id: str,
+    reason: str,
+    operator: str,
+    config: Config,
+    *,
+    as_json: bool,
 ) -> None:
     """Put a resource on hold, or everything that refers to a Patient."""
     on_hold = Hold(
@@ -78,14 +85,15 @@ def add(
                 await store.put_hold(on_hold)
 
     asyncio.run(run())
-    click.echo(f"{'/'.join(resource)} is on hold.")
+    print_record(f"{'/'.join(resource)} is on hold", _row(on_hold), as_json=as_json)
 
 
 @hold.command()
 @click.argument("resource", type=ResourceNameType(), metavar="TYPE/ID")
 @_of_tenant
 @with_config
-def release(resource: tuple[str, str], tenant_id: str, config: Config) -> None:
+@with_json
+def release(resource: tuple[str, str], tenant_id: str, config: Config, *, as_json: bool) -> None:
     """End a hold."""
 
     async def run() -> bool:
@@ -96,7 +104,8 @@ def release(resource: tuple[str, str], tenant_id: str, config: Config) -> None:
 
     if not asyncio.run(run()):
         raise click.ClickException(f"{'/'.join(resource)} is not on hold")
-    click.echo(f"{'/'.join(resource)} is no longer on hold.")
+    name = "/".join(resource)
+    print_record(f"{name} is no longer on hold", {"released": name}, as_json=as_json)
 
 
 @hold.command(name="list")
@@ -112,13 +121,14 @@ def list_(tenant_id: str, config: Config, *, as_json: bool) -> None:
             await record_read(config, store, "hold.list", tenant=tenant_id)
             return [*await store.holds(tenant_id)]
 
-    rows = [
-        {
-            "resource": f"{one.type}/{one.id}",
-            "since": instant(one.since),
-            "operator": one.operator,
-            "reason": one.reason,
-        }
-        for one in asyncio.run(run())
-    ]
+    rows = [_row(one) for one in asyncio.run(run())]
     print_table(rows, as_json=as_json, empty="Nothing is on hold.")
+
+
+def _row(one: Hold) -> Record:
+    return {
+        "resource": f"{one.type}/{one.id}",
+        "since": instant(one.since),
+        "operator": one.operator,
+        "reason": one.reason,
+    }

@@ -102,6 +102,7 @@ def test_the_outcome_follows_from_the_status(status: int, outcome: str, said: st
         ("update", "U", "patch"),
         ("validate", "E", "operation"),
         ("endpoint.delete", "D", ""),
+        ("erase", "D", ""),
         ("never.heard.of", "E", ""),
     ],
 )

@@ -46,7 +46,7 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 
 
 PROSE = {("serve",), ("dispatch",), ("demo",)}
-ONLY_JSON = {("audit", "export")}
+ONLY_JSON = {("audit", "export"), ("erase", "export")}
 WITHOUT_SETTINGS = {("endpoint", "verify")}
 
 
@@ -91,6 +91,16 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "deliveries list",
         "deliveries show",
         "deliveries replay",
+        "erase report",
+        "erase patient",
+        "erase expired",
+        "erase list",
+        "erase export",
+        "erase resume",
+        "hold add",
+        "hold list",
+        "hold release",
+        "restore",
         "audit list",
         "audit export",
         "audit verify",
