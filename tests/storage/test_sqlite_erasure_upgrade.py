@@ -11,8 +11,7 @@ import pytest
 from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.sqlite.tables import erasure
-from fhirpub.testing.contracts.erasure.content import erase
-from fhirpub.testing.contracts.erasure.orders import an_erasure
+from fhirpub.testing.contracts.erasure.content import an_erasure, erase
 from fhirpub.testing.samples import LAB, a_version
 from fhirpub.testing.store_contract import Reopen, reopening
 from tests.storage.older_sqlite_files import kill_amid_upgrade, to_version_11

@@ -16,6 +16,7 @@ from fhirpub.storage.mongodb.collections import SEVERAL
 from fhirpub.storage.mongodb.documents import Addition, encode_addition
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.reads import Reads
+from fhirpub.storage.mongodb.removal.reuse import Reuse
 from fhirpub.storage.mongodb.schema import Database, Records
 from fhirpub.storage.mongodb.server_checks import Concerns
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes
@@ -44,6 +45,7 @@ class Opened:
         )
         self.stored = StoredBytes(self.collections[schema.STORED_BYTES], seconds=seconds)
         self.primary = Primary(database, certain=concerns.certain, seconds=seconds)
+        self.reuse = Reuse(self.collections[schema.ERASURE], primary=self.primary)
         self._writes = Additions(
             versions,
             certain=versions.with_options(read_concern=concerns.certain),
@@ -63,11 +65,10 @@ class Opened:
         self._adding_large: set[asyncio.Task[bool]] = set()
         self._long = FairTurns(max_turns=_MAX_LONG, per_owner=_LONG_PER_TENANT)
         self.reads = Reads(
-            versions,
-            blobs,
-            pieces,
+            self.collections,
             primary=self.primary,
             one_moment=concerns.one_moment,
+            reuse=self.reuse,
             seconds=seconds,
         )
 

@@ -40,7 +40,10 @@ from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.projections import listed_with
+from fhirpub.storage.mongodb.removal.reuse import Reuse
 from fhirpub.storage.mongodb.schema import (
+    BLOB,
+    PIECE,
     VERSION,
     VERSION_KEY,
     Cursor,
@@ -99,18 +102,16 @@ class Reads:
 
     def __init__(
         self,
-        versions: Records,
-        blobs: Records,
-        pieces: Records,
+        collections: Mapping[str, Records],
         *,
         primary: Primary,
         one_moment: ReadConcern,
+        reuse: Reuse,
         seconds: float,
     ) -> None:
         self._primary = primary
-        self._versions = versions
-        self._blobs = blobs
-        self._pieces = pieces
+        self._versions = versions = collections[VERSION]
+        self._blobs, self._pieces = collections[BLOB], collections[PIECE]
         self._seconds = seconds
         self._most = seconds * MAX_SEARCH_SHARE
         self._turns = FairTurns(max_turns=_MAX_READS, per_owner=READS_PER_TENANT)
@@ -129,7 +130,12 @@ class Reads:
         )
         self._members = MemberReads(versions, self._answer, seconds=seconds)
         self._pages = Pages(
-            versions, one_moment, primary=primary, members=self._members, seconds=seconds
+            versions,
+            one_moment,
+            primary=primary,
+            members=self._members,
+            reuse=reuse,
+            seconds=seconds,
         )
 
     async def latest(self, tenant: str, resource_id: str) -> Version | None:

@@ -59,6 +59,7 @@ BY_MEMBER, BY_MEMBER_TYPE = "version_by_member", "version_by_member_type"
 BY_MEMBER_VALUE = "version_by_member_value_newest"
 AUDIT_BY_NUMBER, AUDIT_BY_TIME = "audit_block_by_number", "audit_block_by_time"
 AUDIT_BY_KEY = "audit_block_by_key"
+ERASURE_REUSE = "erasure_reuse"
 BY_ID = "_id_"
 
 
@@ -123,6 +124,9 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
     ],
     AUDIT_CHECKPOINT: [_index("audit_checkpoint_by_number", "tenant", "number")],
     REVOKED_TOKEN: [_index("revoked_token_client", "client")],
+    ERASURE: [
+        _index(ERASURE_REUSE, "tenant", partialFilterExpression={"allows_reuse": True}),
+    ],
     HOLD: [_index("hold_tenant", "tenant", "since")],
 }
 

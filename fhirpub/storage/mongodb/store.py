@@ -39,6 +39,7 @@ from fhirpub.storage.mongodb.member_reads import filter_by_key
 from fhirpub.storage.mongodb.opened import Opened
 from fhirpub.storage.mongodb.primary import FormerPrimaries, Primary
 from fhirpub.storage.mongodb.removal.erasure import MongoErasure
+from fhirpub.storage.mongodb.removal.reuse import Reuse
 from fhirpub.storage.mongodb.schema import Records
 from fhirpub.storage.mongodb.server_checks import examine
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes, count_base
@@ -284,6 +285,10 @@ class MongoStore(
     @property
     def _stored(self) -> StoredBytes:
         return self._open.stored
+
+    @property
+    def _reuse(self) -> Reuse:
+        return self._open.reuse
 
     def _collection(self, name: str) -> Records:
         return self._open.collections[name]

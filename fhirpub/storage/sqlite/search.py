@@ -195,9 +195,9 @@ class SearchStatements:
 
 
 def search_statements(
-    tenant: str, query: SearchQuery, source: Source | None = None
+    tenant: str, query: SearchQuery, source: Source | None = None, *, has_reuse: bool = False
 ) -> SearchStatements:
-    """Return what to ask for a search.
+    """Return what to ask for a search. ``has_reuse``: some were registered again (ADR 36).
 
     Each statement names the index that finds its candidates, since SQLite has no statistics
     here to choose by; the conditions that the index does not cover sort out some of them.
@@ -211,7 +211,7 @@ def search_statements(
     found = f"FROM {table} WHERE {' AND '.join(conditions)}"
     latest = "1" if query.every_version else f"NOT EXISTS ({_LATER})"
     # Identifiers never change, so that each match has one version 1.
-    by_first = not (query.criteria or query.every_version)
+    by_first = not (query.criteria or query.every_version or has_reuse)
     matches = f"SELECT 1 {found} AND {'v.version = 1' if by_first else latest}"
     parameters["counted"] = -1 if query.count_up_to is None else query.count_up_to + 1
     total = f"SELECT count(*) FROM ({matches} LIMIT :counted)"

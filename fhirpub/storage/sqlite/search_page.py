@@ -17,6 +17,7 @@ from fhirpub.storage.sqlite.search import (
     search_statements,
     sources_of,
 )
+from fhirpub.storage.sqlite.tables.erasure import HAS_REUSE
 
 
 def page_rows(rows: Iterable[Row]) -> list[Row]:
@@ -35,7 +36,8 @@ def find_page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -
     numbers: list[Row] = []
     counted = 0
     source, candidates = best_source(connection, tenant, query)
-    statements = search_statements(tenant, query, source)
+    ((has_reuse,),) = connection.execute(HAS_REUSE, (tenant,))
+    statements = search_statements(tenant, query, source, has_reuse=bool(has_reuse))
     if query.limit:
         page = statements
         if source and source.newest and candidates >= FIRST_COUNT:

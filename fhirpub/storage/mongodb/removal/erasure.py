@@ -6,6 +6,7 @@ files (`docs/operators.md` says for how long).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -17,6 +18,7 @@ from fhirpub.storage.erasure.tombstones import erased_type
 from fhirpub.storage.mongodb.documents import Document, blob_id
 from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.removal.blob_sweep import BlobSweep
+from fhirpub.storage.mongodb.removal.reuse import Reuse
 from fhirpub.storage.mongodb.schema import (
     BLOB,
     BY_ID,
@@ -43,9 +45,15 @@ class MongoErasure(BlobSweep, ErasureStore):
 
     _clock: Clock
 
+    @property
+    @abstractmethod
+    def _reuse(self) -> Reuse:
+        """Return what remembers whether tenants have reuse; raises StoreUnavailable as well."""
+
     async def put_erasure(self, erasure: Erasure) -> None:
         key = f"{erasure.tenant}/{erasure.id}"
         await self._put(ERASURE, {"_id": key, **asdict(erasure)})
+        self._reuse.forget(erasure.tenant)
 
     async def erasures(
         self,

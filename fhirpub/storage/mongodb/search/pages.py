@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pymongo.read_concern import ReadConcern
@@ -11,6 +12,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.fair_turns import FairTurns
 from fhirpub.runtime.stages import yield_to_loop
 from fhirpub.storage.contract import MAX_PAGE_BYTES, MAX_SEARCH_SHARE, Page, SearchQuery, Version
+from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.storage.id_search import capped_total
 from fhirpub.storage.mongodb.collections import one_batch
 from fhirpub.storage.mongodb.documents import Document, Key, version_key_of, version_of
@@ -18,6 +20,7 @@ from fhirpub.storage.mongodb.errors import end_by_server
 from fhirpub.storage.mongodb.member_reads import MemberReads
 from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.projections import ALONE, listed_with
+from fhirpub.storage.mongodb.removal.reuse import Reuse
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Records, by_keys
 from fhirpub.storage.mongodb.search.pipeline import Plan, count_plan, plan_of
 
@@ -38,6 +41,7 @@ class Pages:
         one_moment: The read concern of what is found, all as it was at one moment.
         primary: Answers reads of it.
         members: Reads members.
+        reuse: Whether some resources have no version 1.
         seconds: The deadline of a read.
     """
 
@@ -48,9 +52,11 @@ class Pages:
         *,
         primary: Primary,
         members: MemberReads,
+        reuse: Reuse,
         seconds: float,
     ) -> None:
         self._primary = primary
+        self._reuse = reuse
         self._versions = versions
         self._of_one_moment = versions.with_options(read_concern=one_moment)
         self._members = members
@@ -60,9 +66,10 @@ class Pages:
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page; raises SearchTooCostly and Throttled."""
         found, total = await self._find(tenant, query)
-        # Versions never change: what the page consists of is settled already.
+        # Versions never change: what the page consists of is settled already, but for erasures.
         async with self._pages.turn(tenant, seconds=self._most_seconds):
-            versions = await self._page_of(found[: query.limit], query.needed_values)
+            read = await self._page_of(found[: query.limit], query.needed_values)
+        versions = tuple(version for version in read if not is_erased(version))
         return Page(versions, capped_total(total, query), more=len(found) > len(versions))
 
     async def read_alone(self, tenant: str, place: Document) -> Version:
@@ -72,16 +79,18 @@ class Pages:
 
     async def _find(self, tenant: str, query: SearchQuery) -> tuple[list[dict[str, Any]], int]:
         """Return the keys of a page and of one entry more, and the total that was counted."""
-        plan = plan_of(tenant, query, by_time=await self._has_many(tenant, query))
-        found, total = await self._run(plan, query)
+        has_reuse = query.count_up_to != 0 and await self._reuse.of(tenant)
+        plan = partial(plan_of, tenant, query, has_reuse=has_reuse)
+        first = plan(by_time=await self._has_many(tenant, query))
+        found, total = await self._run(first, query)
         most = query.limit
-        if plan.is_exact or len(found) <= most or _differ(found[most - 1], found[most]):
+        if first.is_exact or len(found) <= most or _differ(found[most - 1], found[most]):
             return found, total
         # The page ends amid entries of one moment: all that are as new are put in order.
         oldest = found[most]["updated"]
-        found, total = await self._run(plan_of(tenant, query, since=oldest), query)
+        found, total = await self._run(plan(since=oldest), query)
         if len(found) <= most:  # some were updated in between
-            found, total = await self._run(plan_of(tenant, query, since=_EVER), query)
+            found, total = await self._run(plan(since=_EVER), query)
         return found, total
 
     async def _has_many(self, tenant: str, query: SearchQuery) -> bool:

@@ -61,11 +61,17 @@ class Plan:
 
 
 def plan_of(
-    tenant: str, query: SearchQuery, *, since: int | None = None, by_time: bool = False
+    tenant: str,
+    query: SearchQuery,
+    *,
+    since: int | None = None,
+    by_time: bool = False,
+    has_reuse: bool = False,
 ) -> Plan:
     """Return the plan of a query; it is exact with ``since``, the time of the oldest entry.
 
     With ``by_time`` the newest versions of all are looked at, until there are enough that match.
+    With ``has_reuse`` some resources have no version 1, since they were registered again (ADR 36).
     """
     index, conditions = _conditions(tenant, query)
     if by_time:
@@ -75,7 +81,7 @@ def plan_of(
     sources: list[_Source] = [_Alone(tenant, query, conditions, index=index)]
     if query.has_members and (query.ids is None or any(map(is_member_id, query.ids))):
         sources.append(_Members(tenant, query, conditions))
-    total = _merge([source.total() for source in sources], _SUM)
+    total = _merge([source.total(by_first=not has_reuse) for source in sources], _SUM)
     if not query.limit:
         return Plan(total, index, is_exact=True)
     if since is not None:
@@ -165,12 +171,12 @@ class _Source(ABC):
     def _find(self, bounds: Sequence[Filter] = (), *, first: bool = False) -> Pipeline:
         """Return what finds candidates by bounds of their times; ``first``: only versions 1."""
 
-    def total(self) -> Pipeline:
+    def total(self, *, by_first: bool) -> Pipeline:
         """Return what counts; identifiers never change, so that each match has one version 1."""
         most = self._query.count_up_to
         counting: Pipeline = [] if most is None else [{"$limit": most + 1}]
         counting.append({"$count": "total"})
-        if not (self._query.criteria or self._query.every_version):
+        if by_first and not (self._query.criteria or self._query.every_version):
             return [*self._find(first=True), *counting]
         shown: Pipeline = [
             *([] if most is None else [WHOLE]),

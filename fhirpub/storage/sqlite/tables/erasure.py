@@ -21,6 +21,7 @@ TABLES = (
         PRIMARY KEY (tenant, id)
     ) STRICT, WITHOUT ROWID
     """,
+    "CREATE INDEX erasure_reuse ON erasure (tenant) WHERE allows_reuse",
     """
     CREATE TABLE hold (
         tenant TEXT NOT NULL,
@@ -42,6 +43,7 @@ ERASURES = f"""
         AND (NOT ?4 OR finished IS NULL)
     ORDER BY tenant, id LIMIT ?5
 """
+HAS_REUSE = "SELECT EXISTS (SELECT 1 FROM erasure WHERE tenant = ? AND allows_reuse)"
 HOLD = "tenant, type, id, since, operator, reason"
 PUT_HOLD = f"INSERT OR REPLACE INTO hold ({HOLD}) VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_HOLD = "DELETE FROM hold WHERE tenant = ? AND type = ? AND id = ?"

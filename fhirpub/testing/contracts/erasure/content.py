@@ -10,6 +10,7 @@ import pytest
 
 from fhirpub.storage.contract import Version
 from fhirpub.storage.criteria import encode
+from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.erasure.tombstones import (
     Tombstone,
     fhir_type,
@@ -62,6 +63,18 @@ async def erase(store: Store, newest: Version, *members: Version, **changes: Any
     while await store.erase_versions(LAB, tombstone):
         pass
     return tombstone
+
+
+def an_erasure(**changes: Any) -> Erasure:
+    """Return an order to erase a report.
+
+    Args:
+        **changes: The fields that differ from the sample.
+    """
+    usual = Erasure(
+        tenant=LAB, type=REPORT, id=new_id(), ordered=_AT, operator="eve", reason="order 7"
+    )
+    return replace(usual, **changes)
 
 
 class ErasedContentContract:
@@ -275,6 +288,29 @@ class ErasedContentContract:
             found = await store.version(LAB, first.id, number)
             assert found is not None
             assert tombstone_of(found).version == tombstone.version == 4
+
+    async def test_what_is_registered_again_is_counted(self, store: Store, reader: Store) -> None:
+        tenant = new_id()
+        first = a_version(members=(a_result(),))
+        await store.add(tenant, first)
+        await store.put_erasure(an_erasure(tenant=tenant, id=first.id, allows_reuse=True))
+        tombstone = a_tombstone(first, *first.members, allows_reuse=True)
+        await store.add(tenant, tombstone)
+        while await store.erase_versions(tenant, tombstone):
+            pass
+        again = [replace(member, version=3) for member in first.members]
+        await store.add(tenant, replace(first, version=3, members=tuple(again)))
+        await store.add(tenant, a_version())
+
+        for wanted, total in (
+            (query(), 2),
+            (query(match(SYSTEM, first.value)), 1),
+            (query(match(SYSTEM)), 2),
+            (results(), 1),
+        ):
+            page = await reader.search(tenant, wanted)
+            assert page.total == total
+            assert len(page.versions) == total
 
     async def test_nothing_of_another_tenant_is_erased(self, store: Store) -> None:
         first = a_version()

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from fhirpub.storage.audit_contract import AuditedVersion
-from fhirpub.storage.erasure.contract import Erasure, Hold
+from fhirpub.storage.erasure.contract import Hold
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import AttemptResult
-from fhirpub.testing.contracts.erasure.content import a_tombstone, erase
+from fhirpub.testing.contracts.erasure.content import a_tombstone, an_erasure, erase
 from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
 from fhirpub.testing.samples import LAB, REPORT, a_version, new_id
 
 _AT = 1_800_000_000_000
-
-
-def an_erasure(**changes: Any) -> Erasure:
-    """Return an order to erase a report.
-
-    Args:
-        **changes: The fields that differ from the sample.
-    """
-    usual = Erasure(
-        tenant=LAB, type=REPORT, id=new_id(), ordered=_AT, operator="eve", reason="order 7"
-    )
-    return replace(usual, **changes)
 
 
 class ErasureOrderContract:
