@@ -21,6 +21,7 @@ ERASED = "erased"
 """The action of the event by which endpoints learn that a resource was erased."""
 
 _ENDING = ".schema.json"
+_SCHEMAS = "urn:fhirpub:schemas:events:"
 _ACTIONS = ("created", "updated")
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -85,7 +86,7 @@ class EventTypes:
             if event_type.resource
         }
         kept += [
-            EventType(name, resource, {})
+            EventType(name, resource, _schema_of_erasure(name, resource))
             for name, resource in sorted(erased.items())
             if name not in known_names
         ]
@@ -108,6 +109,21 @@ class EventTypes:
         question = did_you_mean(pattern, [*self.names, *sorted(halves)])
         advice = question or f"known are {', '.join(self.names)}"
         return f"is not an event of this service; {advice}"
+
+
+def _schema_of_erasure(name: str, resource: str) -> Mapping[str, Any]:
+    """Return the JSON Schema of the event of an erasure, which has ids alone."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{_SCHEMAS}{name}",
+        "title": "A resource was erased on an order",
+        "description": "Delete what you hold of it; self answers 410.",
+        "$ref": f"{_SCHEMAS}envelope",
+        "properties": {
+            "event_type": {"const": name},
+            "data": {"properties": {"resource_type": {"const": resource}}},
+        },
+    }
 
 
 def _usual(type_name: str) -> list[str]:
