@@ -495,7 +495,9 @@ async def test_a_connection_without_a_free_file_descriptor_is_accepted_later_and
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             output = await asyncio.gather(*(one_answer(client) for client in clients))
 
-    assert [record["event"] for record in logged] == ["no connection taken"]
+    # A service that other tests share in this process may miss descriptors, too.
+    events = [record["event"] for record in logged if "connection" in record["event"]]
+    assert events == ["no connection taken"]
     assert not caplog.records
     assert [statuses(chunk) for chunk in output] == [[200]] * len(clients)
 
