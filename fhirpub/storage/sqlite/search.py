@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import orjson
@@ -91,7 +91,8 @@ class Source:
     """Where all candidates of a criterion are: a query for their numbers.
 
     ``condition`` is set if they are the rows of `search_value` for one value, which stand in
-    the order of ``updated``, each version once.
+    the order of ``updated``, each version once. ``range`` is set if they are such rows for many
+    values, in no order.
     """
 
     numbers: str
@@ -99,10 +100,35 @@ class Source:
     condition: str = ""
     newest: bool = False
     """Whether they are most likely the newest of all: times without an end."""
+    range: str = ""
 
     def count(self, most: int) -> str:
         """Return the statement that counts them, up to a limit: enough to compare."""
         return f"SELECT count(*) FROM ({self.numbers} LIMIT {most})"
+
+    def time_of(self, place: int) -> str:
+        """Return the statement for the time of a candidate, counted from the newest one."""
+        return (
+            f"SELECT s.updated FROM search_value AS s WHERE {self.range} "
+            f"ORDER BY s.updated DESC LIMIT 1 OFFSET {place}"
+        )
+
+    def since(self, updated: int) -> Source:
+        """Return the source of the candidates that are as new as this, or newer."""
+        parameters = {**self.parameters, "since": updated}
+        return replace(
+            self, numbers=f"{self.numbers} AND s.updated >= :since", parameters=parameters
+        )
+
+    def until(self, updated: int) -> Source:
+        """Return the source of the candidates that are no newer than this."""
+        older = " AND s.updated <= :before"
+        return replace(
+            self,
+            numbers=self.numbers + older,
+            range=self.range + older,
+            parameters={**self.parameters, "before": updated},
+        )
 
 
 def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
@@ -152,9 +178,16 @@ def _sources_in(field: int, any_of: Sequence[Match]) -> Iterator[Source]:
         numbers.append(
             f"SELECT ({_BROUGHT}) FROM version AS w INDEXED BY version_key WHERE {wanted}"
         )
-    only = len(values) == 1 and not owners and not members
+    is_indexed = bool(among) and not owners and not members
+    one, many = (condition, "") if len(values) == 1 else ("", condition)
     newest = "after" in parameters and "until" not in parameters
-    yield Source(" UNION ALL ".join(numbers), parameters, condition if only else "", newest)
+    yield Source(
+        " UNION ALL ".join(numbers),
+        parameters,
+        one if is_indexed else "",
+        newest,
+        many if is_indexed else "",
+    )
 
 
 def _in_list(values: Sequence[str | None], parameters: Parameters) -> str:

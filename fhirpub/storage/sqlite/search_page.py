@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery
+from fhirpub.storage.criteria import NEWEST_FIRST
 from fhirpub.storage.id_search import capped_total
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import put_back
@@ -18,6 +19,9 @@ from fhirpub.storage.sqlite.search import (
     sources_of,
 )
 from fhirpub.storage.sqlite.tables.erasure import HAS_REUSE
+
+_NEWEST_FACTORS = (20, 200)
+"""So many times as many candidates as entries are looked at first, and then."""
 
 
 def page_rows(rows: Iterable[Row]) -> list[Row]:
@@ -40,10 +44,13 @@ def find_page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -
     statements = search_statements(tenant, query, source, has_reuse=bool(has_reuse))
     if query.limit:
         page = statements
-        if source and source.newest and candidates >= FIRST_COUNT:
-            # Most of them would be sorted in vain: going from the newest on meets some at once.
-            page = search_statements(tenant, query)
-        numbers = connection.execute(page.page, page.parameters).fetchall()
+        if source and candidates >= FIRST_COUNT:
+            numbers = _newest_numbers(connection, tenant, query, source)
+            if source.newest:
+                # Most would be sorted in vain: going from the newest on meets some at once.
+                page = search_statements(tenant, query)
+        if not numbers:
+            numbers = connection.execute(page.page, page.parameters).fetchall()
     if query.count_up_to != 0:
         ((counted,),) = connection.execute(statements.total, statements.parameters)
     # One by one, as many as are shown: to sort them would take all of them into memory.
@@ -52,6 +59,30 @@ def find_page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -
     )
     versions = tuple(version_of(put_back(connection, row)) for row in page_rows(found))
     return Page(versions, capped_total(counted, query), more=len(numbers) > len(versions))
+
+
+def _newest_numbers(
+    connection: sqlite3.Connection, tenant: str, query: SearchQuery, source: Source
+) -> list[Row]:
+    """Return the numbers of a page and one more among the newest candidates of a range.
+
+    Nothing if they are not as many: then all must be looked at. To find the time of a candidate
+    takes the index alone, and a twentieth of what it takes to compare it.
+    """
+    if not source.range or source.newest or query.order[0] != NEWEST_FIRST[0]:
+        return []
+    if query.after is not None and query.after[0] is not None:
+        source = source.until(int(query.after[0]))
+    for factor in _NEWEST_FACTORS:
+        place = factor * (query.limit + 1)
+        times = connection.execute(source.time_of(place), source.parameters).fetchall()
+        if not times:
+            break
+        newest = search_statements(tenant, query, source.since(*times[0]))
+        numbers = connection.execute(newest.page, newest.parameters).fetchall()
+        if len(numbers) > query.limit:
+            return numbers
+    return []
 
 
 def best_source(
