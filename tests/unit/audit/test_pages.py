@@ -94,7 +94,9 @@ VALUES = st.one_of(
             max_size=3,
         ),
     ),
-    st.tuples(st.just("agent"), st.lists(st.sampled_from(["c1", "c2", "u"]), min_size=1)),
+    st.tuples(
+        st.just("agent"), st.lists(st.sampled_from(["c1", "c2", "u"]), min_size=1, max_size=3)
+    ),
     st.tuples(st.just("action"), st.lists(st.sampled_from("CRUDE"), min_size=1, max_size=2)),
     st.tuples(st.just("outcome"), st.lists(st.sampled_from("048"), min_size=1, max_size=2)),
     st.tuples(st.just("subtype"), st.lists(st.sampled_from(["read", "patch", "client.add"]),
