@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
-from fhirpub.audit.record import complete, keys_of, name_of
+import orjson
+
+from fhirpub.audit.record import Members, complete, keys_of, name_of
 from fhirpub.storage.audit_contract import (
     HASH_BYTES,
     MAX_BLOCK_SPAN_MS,
@@ -78,36 +80,43 @@ def _portions(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An entry with its records, and the time of the first."""
+    """An entry with its records, each with its members, and the time of the first."""
 
     entry: UnsealedEntry
-    records: Sequence[bytes]
+    records: Sequence[tuple[bytes, Members]]
     first: int
 
     @classmethod
     def of(cls, entry: UnsealedEntry) -> _Entry:
         written = entry.version
         if written is None:
-            records = entry.records.splitlines()
+            records = [(line, orjson.loads(line)) for line in entry.records.splitlines()]
         else:
             what = name_of(written.type, written.id, written.version)
-            records = [complete(entry.records, at=written.updated, what=what)]
-        return cls(entry, records, min(map(time_of, records)))
+            members = complete(entry.records, at=written.updated, what=what)
+            records = [(orjson.dumps(members), members)]
+        return cls(entry, records, min(map(_time, records)))
+
+
+def _time(record: tuple[bytes, Members]) -> int:
+    at: int = record[1]["at"]
+    return at
 
 
 def _block(tenant: str, entries: list[_Entry], number: int, previous: bytes) -> SealedBlock:
-    records = sorted((record for entry in entries for record in entry.records), key=time_of)
+    records = sorted(chain.from_iterable(entry.records for entry in entries), key=_time)
+    lines, members = zip(*records, strict=True)
     block = AuditBlock(
         tenant=tenant,
         number=number,
-        first=time_of(records[0]),
-        last=time_of(records[-1]),
-        records=b"".join(record + b"\n" for record in records),
-        hashes=b"".join(hashes_after(previous, records)),
+        first=_time(records[0]),
+        last=_time(records[-1]),
+        records=b"\n".join([*lines, b""]),
+        hashes=b"".join(hashes_after(previous, lines)),
     )
     return SealedBlock(
         block=block,
-        keys=keys_of(tenant, records),
+        keys=keys_of(tenant, members),
         entries=tuple(entry.entry for entry in entries),
     )
 
@@ -120,6 +129,12 @@ def time_of(record: bytes) -> int:
 def records_of(block: AuditBlock) -> list[bytes]:
     """Return the records of a block."""
     return block.records.splitlines()
+
+
+def with_keys(block: AuditBlock) -> SealedBlock:
+    """Return a block with the keys that it is found by, computed from its records."""
+    members = map(orjson.loads, records_of(block))
+    return SealedBlock(block=block, keys=keys_of(block.tenant, members))
 
 
 def first_wrong(block: AuditBlock, previous: bytes) -> int | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from fhirpub.audit.event import PATIENT, Members, agent_of, patients_of
-from fhirpub.audit.record import key_of, unversioned
+from fhirpub.audit.event import PATIENT, agent_of, patients_of
+from fhirpub.audit.record import Members, key_of, unversioned
 from fhirpub.fhir.search_value import Token
 
 Coding = tuple[str, str]

@@ -11,10 +11,9 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fhirpub.audit.identity import id_of
-from fhirpub.audit.record import BEGUN, unversioned
+from fhirpub.audit.record import BEGUN, Members, unversioned
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import instant
 from fhirpub.fhir.xml.tables import tables
@@ -61,9 +60,6 @@ _EXPORT = {"system": DICOM, "code": "110106", "display": "Export"}
 _AUTHENTICATION = {"system": DICOM, "code": "110114", "display": "User Authentication"}
 _MACHINE, _IP, _URI = "1", "2", "5"
 _NAME = re.compile(r"([A-Z][A-Za-z]*)/([A-Za-z0-9.-]{1,64})(?:/_history/[A-Za-z0-9.-]{1,64})?")
-
-Members = Mapping[str, Any]
-"""A record as it is read from JSON."""
 
 
 @dataclass(frozen=True, slots=True)

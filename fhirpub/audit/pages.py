@@ -14,7 +14,7 @@ from functools import partial
 import orjson
 
 from fhirpub.audit.chain import records_of, time_of
-from fhirpub.audit.event import Members
+from fhirpub.audit.record import Members
 from fhirpub.audit.search import MAX_BLOCKS, AuditSearch
 from fhirpub.storage.audit_contract import AuditBlock, AuditQuery, AuditStore
 

@@ -21,12 +21,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
+Members = Mapping[str, Any]
+"""A record as it is read from JSON."""
 BEGUN = 102
 """The status of a record that is written before a change (RFC 2518, section 10.1)."""
 MAX_NAMED = 1_000
@@ -34,6 +37,7 @@ MAX_NAMED = 1_000
 _MAX_QUERY = 8_000
 _PART_BYTES, _MAX_MATCH = 64 * 1024, 100
 
+_BEGINNING = b'"reference":"Patient/'
 _PATIENT = re.compile(rb'"reference":"(Patient/[A-Za-z0-9.-]{1,64})"')
 
 
@@ -87,27 +91,71 @@ def encode(access: Access, agent: Agent, *, at: int) -> bytes:
         agent: Who did it.
         at: When, in milliseconds; 0 leaves it to the sealing, which knows it of a version.
     """
-    members: dict[str, Any] = {"at": at} if at else {}
-    members |= {"action": access.action, "status": access.status}
-    for name in ("client", "environment", "address", "request", "user", "host"):
-        text = getattr(agent, name)
-        if text:
-            members[name] = text
-    if access.what:
-        members["what"] = access.what[:MAX_NAMED]
-    if access.patients:
-        members["patients"] = access.patients[:MAX_NAMED]
-    if access.query:
-        members["query"] = access.query[:_MAX_QUERY]
-    if access.count:
-        members["count"] = access.count
-    return orjson.dumps(members)
+    shared = shared_members(
+        access.action, access.status, agent.client, agent.environment, agent.address
+    )
+    own = {
+        "request": agent.request,
+        "user": agent.user,
+        "host": agent.host,
+        "what": access.what[:MAX_NAMED],
+        "patients": access.patients[:MAX_NAMED],
+        "query": access.query[:_MAX_QUERY],
+        "count": access.count,
+    }
+    known = {name: value for name, value in own.items() if value}
+    begin = b'{"at":%d,' % at if at else b"{"
+    return (
+        b"%b%b,%b" % (begin, shared, orjson.dumps(known)[1:]) if known else begin + shared + b"}"
+    )
 
 
-def complete(audit: bytes, *, at: int, what: str) -> bytes:
-    """Return the record of a write with what its version knows: the time, and the resource."""
+@lru_cache(maxsize=1024)
+def shared_members(action: str, status: int, client: str, environment: str, address: str) -> bytes:
+    """Return the members that many requests of a client have in common, without the braces."""
+    members: dict[str, Any] = {"action": action, "status": int(status)}
+    known = {"client": client, "environment": environment, "address": address}
+    members |= {name: text for name, text in known.items() if text}
+    return orjson.dumps(members)[1:-1]
+
+
+def encode_request(
+    shared: bytes,
+    request: str,
+    *,
+    at: int = 0,
+    what: tuple[str, ...] = (),
+    patients: tuple[str, ...] = (),
+    query: str = "",
+) -> bytes:
+    """Return the record of a request over HTTP: what `encode` returns, in half of its time.
+
+    Args:
+        shared: What `shared_members` returns.
+        request: The id of the request, which is not empty.
+        at: When, in milliseconds; 0 leaves it to the sealing.
+        what: The resources or records concerned.
+        patients: The patients concerned.
+        query: The query of a search.
+    """
+    own: dict[str, Any] = {"request": request}
+    if what:
+        own["what"] = what[:MAX_NAMED]
+    if patients:
+        own["patients"] = patients[:MAX_NAMED]
+    if query:
+        own["query"] = query[:_MAX_QUERY]
+    begin = b'{"at":%d,' % at if at else b"{"
+    return b"%b%b,%b" % (begin, shared, orjson.dumps(own)[1:])
+
+
+def complete(audit: bytes, *, at: int, what: str) -> dict[str, Any]:
+    """Return the members of the record of a write, with what its version knows of it.
+
+    These are the time and the resource.
+    """
     members = orjson.loads(audit)
-    return orjson.dumps({"at": at, **members, "what": [what, *members.get("what", ())]})
+    return {"at": at, **members, "what": [what, *members.get("what", ())]}
 
 
 def patients_in(bodies: Iterable[bytes]) -> tuple[str, ...]:
@@ -116,13 +164,23 @@ def patients_in(bodies: Iterable[bytes]) -> tuple[str, ...]:
     In stored JSON, which has no blanks, a string cannot look like the member that is searched:
     its quotation marks are escaped.
     """
-    found = {match: None for body in bodies for match in _matches(body)}
-    return tuple(match.decode() for match in found)
+    found: dict[bytes, None] = {}
+    for body in bodies:
+        first = body.find(_BEGINNING)
+        if first < 0:
+            continue
+        # Most resources refer to one patient: to find the text alone takes a fifth of the time.
+        match = _PATIENT.match(body, first)
+        if match and body.rfind(_BEGINNING) == first:
+            found[match[1]] = None
+        else:
+            found |= dict.fromkeys(_matches(body, first))
+    return tuple([match.decode() for match in found])
 
 
-def _matches(body: bytes) -> Iterator[bytes]:
+def _matches(body: bytes, first: int) -> Iterator[bytes]:
     """Yield what matches in parts of a body: in a long one, other threads have their turns."""
-    for start in range(0, len(body), _PART_BYTES):
+    for start in range(first, len(body), _PART_BYTES):
         yield from _PATIENT.findall(body, start, start + _PART_BYTES + _MAX_MATCH)
 
 
@@ -152,13 +210,15 @@ def key_of(tenant: str, kind: str, value: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
 
 
-def keys_of(tenant: str, records: Collection[bytes]) -> frozenset[int]:
-    """Return the keys by which a block of these records is found."""
-    named: set[tuple[str, str]] = set()
-    for record in records:
-        members = orjson.loads(record)
-        named.add(("agent", members.get("client") or members.get("user") or ""))
-        named.update(("patient", name) for name in members.get("patients", ()))
-        named.update(("entity", unversioned(name)) for name in members.get("what", ()))
-    named.discard(("agent", ""))
-    return frozenset(key_of(tenant, kind, value) for kind, value in named)
+def keys_of(tenant: str, records: Iterable[Members]) -> frozenset[int]:
+    """Return the keys by which a block of these records is found, given their members."""
+    agents: set[str] = set()
+    patients: set[str] = set()
+    entities: set[str] = set()
+    for members in records:
+        agents.add(members.get("client") or members.get("user") or "")
+        patients.update(members.get("patients", ()))
+        entities.update(members.get("what", ()))
+    agents.discard("")
+    named = {"agent": agents, "patient": patients, "entity": {*map(unversioned, entities)}}
+    return frozenset(key_of(tenant, kind, name) for kind, names in named.items() for name in names)

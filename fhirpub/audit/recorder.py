@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from fhirpub.audit.chain import ENTRY_SPAN_MS
 from fhirpub.errors import StoreUnavailable
@@ -27,6 +27,14 @@ Taken = tuple[int, str, list[bytes]]
 """The span of time, the tenant, and the records of what was taken."""
 
 
+@dataclass(slots=True)
+class _Held:
+    """How many records of a tenant wait, and their size in bytes."""
+
+    count: int = 0
+    size: int = 0
+
+
 class Recorder:
     """Takes records of one process; for one event loop.
 
@@ -38,8 +46,7 @@ class Recorder:
     def __init__(self, store: AuditStore, *, deadline_seconds: float) -> None:
         self._store = store
         self._waiting: dict[int, dict[str, list[bytes]]] = {}
-        self._counts: Counter[str] = Counter()
-        self._sizes: Counter[str] = Counter()
+        self._held: dict[str, _Held] = {}
         self._full = asyncio.Event()
         self._flushing = asyncio.Lock()
         self._is_failing = False
@@ -55,14 +62,21 @@ class Recorder:
         Raises StoreUnavailable if as many of the tenant wait already as are held: what is not
         recorded must not be answered.
         """
-        if self._counts[tenant] >= MAX_WAITING or self._sizes[tenant] >= MAX_WAITING_BYTES:
+        held = self._held.get(tenant) or self._hold(tenant)
+        if held.count >= MAX_WAITING or held.size >= MAX_WAITING_BYTES:
             raise StoreUnavailable("too many audit records are waiting")
-        spans = self._waiting.setdefault(at // ENTRY_SPAN_MS, {})
-        spans.setdefault(tenant, []).append(record)
-        self._counts[tenant] += 1
-        self._sizes[tenant] += len(record)
-        if self._counts[tenant] >= _ENOUGH and not self._is_failing:
+        span = at // ENTRY_SPAN_MS
+        try:
+            self._waiting[span][tenant].append(record)
+        except KeyError:
+            self._waiting.setdefault(span, {})[tenant] = [record]
+        held.count += 1
+        held.size += len(record)
+        if held.count >= _ENOUGH and not self._is_failing:
             self._full.set()
+
+    def _hold(self, tenant: str) -> _Held:
+        return self._held.setdefault(tenant, _Held())
 
     async def write(self, tenant: str, record: bytes, *, at: int) -> None:
         """Store a record durably. Raises StoreUnavailable."""
@@ -87,7 +101,7 @@ class Recorder:
     @property
     def tenants(self) -> Collection[str]:
         """The tenants of what waits."""
-        return self._counts.keys()
+        return self._held.keys()
 
     def take(self, tenants: Collection[str]) -> list[Taken]:
         """Return what waits of some tenants, which does not wait any more; see `give_back`.
@@ -112,14 +126,16 @@ class Recorder:
         for span, tenant, lines in taken:
             records = self._waiting.setdefault(span, {})
             records[tenant] = [*lines, *records.get(tenant, ())]
-            self._counts[tenant] += len(lines)
-            self._sizes[tenant] += sum(map(len, lines))
+            held = self._hold(tenant)
+            held.count += len(lines)
+            held.size += sum(map(len, lines))
 
     def _uncount(self, tenant: str, lines: Sequence[bytes]) -> None:
-        self._counts[tenant] -= len(lines)
-        self._sizes[tenant] -= sum(map(len, lines))
-        if not self._counts[tenant]:
-            del self._counts[tenant], self._sizes[tenant]
+        held = self._held[tenant]
+        held.count -= len(lines)
+        held.size -= sum(map(len, lines))
+        if not held.count:
+            del self._held[tenant]
 
     async def flush(self) -> None:
         """Store what waits; it goes on waiting if the store cannot be written."""
@@ -157,7 +173,7 @@ class Recorder:
         """Store what waits, once; what cannot be stored is logged as lost."""
         await self._written.drain()
         await self.flush()
-        lost = self._counts.total()
+        lost = sum(held.count for held in self._held.values())
         if lost:
             _log.error("audit records lost", records=lost)
 

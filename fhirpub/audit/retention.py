@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fhirpub.audit.chain import records_of
+from fhirpub.audit.chain import with_keys
 from fhirpub.audit.checkpoint import Checkpoint, Sign
-from fhirpub.audit.record import keys_of
-from fhirpub.storage.audit_contract import AuditBlock, AuditStore, SealedBlock
+from fhirpub.storage.audit_contract import AuditBlock, AuditStore
 
 _BATCH_SIZE = 100
 
@@ -40,8 +39,7 @@ async def delete_expired(
     last = expired[-1]
     statement = Checkpoint(tenant=tenant, number=last.number, hash=last.end, at=now, deleted=True)
     await store.put_audit_checkpoint(tenant, last.number, await sign(statement.claims()))
-    blocks = [SealedBlock(block=one, keys=keys_of(tenant, records_of(one))) for one in expired]
-    await store.delete_audit_blocks(tenant, blocks)
+    await store.delete_audit_blocks(tenant, [*map(with_keys, expired)])
     return len(expired)
 
 

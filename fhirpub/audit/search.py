@@ -22,13 +22,13 @@ from fhirpub.audit.event import (
     ACTION_CODES,
     OUTCOME_CODES,
     PATIENT,
-    Members,
     meaning_of,
     outcome_of,
     subtypes_of,
 )
 from fhirpub.audit.identity import place_of
 from fhirpub.audit.parameters import ORDERS
+from fhirpub.audit.record import Members
 from fhirpub.errors import Issue, SearchTooCostly
 from fhirpub.fhir.date_value import TIME_RULE, split_prefix
 from fhirpub.fhir.search_value import plain, token_of, values_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from fhirpub.audit.record import Access, Agent, encode, name_of
@@ -25,6 +25,8 @@ _MAX_CLIENTS = 100
 
 _log = logger()
 _Refusal = tuple[str, int, str, str]
+RecordAt = Callable[[int], bytes]
+"""Returns a record with its time, in milliseconds."""
 
 
 class AuditTrail:
@@ -49,15 +51,15 @@ class AuditTrail:
         self.waits = config.reads == "before_answer"
         """Whether a response waits until its record is durable."""
 
-    def note(self, tenant: str, access: Access, agent: Agent) -> None:
+    def note(self, tenant: str, record: RecordAt) -> None:
         """Record an access within about a second. Raises StoreUnavailable if too many wait."""
         at = self._clock()
-        self._recorder.note(tenant, encode(access, agent, at=at), at=at)
+        self._recorder.note(tenant, record(at), at=at)
 
-    async def write(self, tenant: str, access: Access, agent: Agent) -> None:
+    async def write(self, tenant: str, record: RecordAt) -> None:
         """Record an access durably. Raises StoreUnavailable."""
         at = self._clock()
-        await self._recorder.write(tenant, encode(access, agent, at=at), at=at)
+        await self._recorder.write(tenant, record(at), at=at)
 
     def count_refusal(self, action: str, status: int, *, address: str, client: str = "") -> None:
         """Count a refusal without a token; those of some seconds are one record.
@@ -122,12 +124,14 @@ class AuditTrail:
         """Record the refusals that were counted, in the chain of the client if there is one."""
         refusals, self._refusals = self._refusals, Counter()
         tenants = await self._tenants_of({client for _, _, client, _ in refusals if client})
+        at = self._clock()
         for (action, status, client, address), count in refusals.items():
             tenant = tenants.get(client, SERVICE)
             what = (name_of("Client", client),) if client in tenants else ()
             access = Access(action=action, status=status, what=what, count=count)
             known = client if client in tenants else ""
-            self.note(tenant, access, Agent(client=known, address=address))
+            record = encode(access, Agent(client=known, address=address), at=at)
+            self._recorder.note(tenant, record, at=at)
 
     async def _tenants_of(self, clients: set[str]) -> dict[str, str]:
         """Return the tenants of the clients that exist; of a flood of names, of some."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fhirpub.audit.chain import records_of
-from fhirpub.audit.record import keys_of
+from fhirpub.audit.chain import with_keys
 from fhirpub.errors import ConfigurationError
-from fhirpub.storage.audit_contract import AuditBlock, AuditStore, SealedBlock
+from fhirpub.storage.audit_contract import AuditBlock, AuditStore
 
 _PAGE = 100
 
@@ -37,8 +36,7 @@ async def _transfer_chain(source: AuditStore, target: AuditStore, tenant: str) -
         for block in page:
             _compare(block, known.get(block.number, block))
             if block.number not in known:
-                keys = keys_of(tenant, records_of(block))
-                await target.put_audit_block(SealedBlock(block=block, keys=keys))
+                await target.put_audit_block(with_keys(block))
                 copied += 1
         after = page[-1].number
     if (await target.audit_end(tenant))[0] > after:

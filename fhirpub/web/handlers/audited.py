@@ -6,12 +6,18 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from http import HTTPStatus
 from typing import ClassVar
 from urllib.parse import urlencode
 
-from fhirpub.audit.record import BEGUN, Access, Agent, encode, name_of, patients_in
+from fhirpub.audit.record import (
+    BEGUN,
+    encode_request,
+    name_of,
+    patients_in,
+    shared_members,
+)
 from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.caller import Caller
 from fhirpub.errors import StoreUnavailable
@@ -49,8 +55,14 @@ class AuditedRequest(RequestLifecycle):
 
     async def note_version(self, version: Version) -> None:
         """Note a version that the response is about."""
+        if self.services.audit is None:
+            return
         self._what = (name_of(version.type, version.id, version.version),)
-        self._patients = await self._patients_in([version.body])
+        body = version.body
+        if len(body) <= _SMALL_BYTES:
+            self._patients = patients_in((body,))
+        else:
+            self._patients = await self._patients_in((body,))
         if version.type == "Patient":
             self._patients = (name_of("Patient", version.id), *self._patients)
 
@@ -65,9 +77,9 @@ class AuditedRequest(RequestLifecycle):
         """Return a version that is to be stored with the record of its write."""
         if self.services.audit is None:
             return replace(version, audit=b"") if version.audit else version
-        patients = await self._patients_in([version.body])
-        access = Access(action=self.action, status=status, patients=patients)
-        return replace(version, audit=encode(access, self._agent, at=0))
+        patients = await self._patients_in((version.body,))
+        record = encode_request(self._shared(status), self.request_id, patients=patients)
+        return replace(version, audit=record)
 
     async def _patients_in(self, bodies: Sequence[bytes]) -> tuple[str, ...]:
         """Return the patients that resources refer to, found in a thread if they are large."""
@@ -89,8 +101,9 @@ class AuditedRequest(RequestLifecycle):
         return self._announce(self.services.audit)
 
     async def _announce(self, audit: AuditTrail) -> None:
-        access = Access(action=self.action, status=BEGUN, what=self._named_in_path())
-        await audit.write(self.caller.tenant.id, access, self._agent)
+        shared, what = self._shared(BEGUN), self._named_in_path()
+        record = partial(encode_request, shared, self.request_id, what=what)
+        await audit.write(self.caller.tenant.id, lambda at: record(at=at))
         changing = super().dispatch()
         if changing is not None:
             await changing
@@ -115,25 +128,25 @@ class AuditedRequest(RequestLifecycle):
             send()
             return
         self._is_recorded = True  # also if that fails: the refusal that follows is sent at once
-        if self.acting is None:
+        acting = self.acting
+        if acting is None:
             self.count_refusal(audit)
             send()
         elif not self._is_to_record(audit):
             send()
         elif audit.waits:
-            work = self._write_then(audit, send)
+            work = self._write_then(audit, acting[0], send)
             self._recording = asyncio.create_task(self._await_or_fail(work, self.fail))
         else:
             try:
-                audit.note(self.acting[0], self._access(), self._agent)
+                audit.note(acting[0], self._record)
             except StoreUnavailable as problem:
                 self.fail(problem)
                 return
             send()
 
-    async def _write_then(self, audit: AuditTrail, send: Callable[[], None]) -> None:
-        if self.acting is not None:
-            await audit.write(self.acting[0], self._access(), self._agent)
+    async def _write_then(self, audit: AuditTrail, tenant: str, send: Callable[[], None]) -> None:
+        await audit.write(tenant, self._record)
         send()
 
     def _is_to_record(self, audit: AuditTrail) -> bool:
@@ -146,22 +159,25 @@ class AuditedRequest(RequestLifecycle):
         if self.status == HTTPStatus.UNAUTHORIZED:
             audit.count_refusal("unauthenticated", self.status, address=self.address)
 
-    def _access(self) -> Access:
-        return Access(
-            action=self.action,
-            status=int(self.status),
+    def _record(self, at: int) -> bytes:
+        """Return the record of the response."""
+        query = self.request.query
+        if self.request.form:
+            query = "&".join(filter(None, (query, urlencode(self.request.form))))
+        return encode_request(
+            self._shared(self.status),
+            self.request_id,
+            at=at,
             what=self._what or self._named_in_path(),
             patients=self._patients,
-            query=self._query,
+            query=query,
         )
 
-    @property
-    def _query(self) -> str:
-        """The query of the request, with what a search by form adds to it."""
-        query = self.request.query
-        if not self.request.form:
-            return query
-        return "&".join(filter(None, (query, urlencode(self.request.form))))
+    def _shared(self, status: int) -> bytes:
+        """Return what the record has in common with those of other requests of the client."""
+        acting = self.acting
+        client, environment = acting[1] if acting else "", self.services.config.auth.environment
+        return shared_members(self.action, status, client, environment, self.address)
 
     def _named_in_path(self) -> tuple[str, ...]:
         """Return what the path names, if it may be an id."""
@@ -172,15 +188,6 @@ class AuditedRequest(RequestLifecycle):
 
     audited_type: ClassVar[str] = "Endpoint"
     """What the path of a handler without a FHIR type names."""
-
-    @cached_property
-    def _agent(self) -> Agent:
-        return Agent(
-            client=self.acting[1] if self.acting else "",
-            environment=self.services.config.auth.environment,
-            address=self.address,
-            request=self.request_id,
-        )
 
     @property
     def address(self) -> str:

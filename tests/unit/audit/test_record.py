@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any
+
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fhirpub.audit.record import (
     MAX_NAMED,
@@ -11,10 +17,12 @@ from fhirpub.audit.record import (
     Agent,
     complete,
     encode,
+    encode_request,
     key_of,
     keys_of,
     name_of,
     patients_in,
+    shared_members,
     unversioned,
 )
 
@@ -29,6 +37,57 @@ def test_a_record_has_the_members_that_are_known_and_the_time_first() -> None:
         b'"address":"192.0.2.1","request":"r","what":["DiagnosticReport/a"],'
         b'"patients":["Patient/p"]}'
     )
+
+
+NAMES = st.lists(st.text(max_size=20), max_size=3).map(tuple)
+
+
+@given(
+    client=st.tuples(st.text(), st.text(), st.text()),
+    request=st.text(min_size=1),
+    status=st.one_of(st.integers(100, 599), st.sampled_from(HTTPStatus)),
+    at=st.sampled_from([0, 5, 1_800_000_000_000]),
+    named=st.fixed_dictionaries({"what": NAMES, "patients": NAMES, "query": st.text()}),
+)
+def test_the_record_of_a_request_is_what_json_has_of_its_members(
+    client: tuple[str, str, str], request: str, status: int, at: int, named: dict[str, Any]
+) -> None:
+    agent = dict(
+        zip(("client", "environment", "address", "request"), (*client, request), strict=True)
+    )
+    members = {"at": at, "action": "read", "status": int(status), **agent}
+    members |= {name: named[name] for name in ("what", "patients", "query")}
+    expected = orjson.dumps({name: value for name, value in members.items() if value})
+
+    shared = shared_members("read", status, *client)
+    assert encode_request(shared, request, at=at, **named) == expected
+    access = Access(action="read", status=status, **named)
+    assert encode(access, Agent(**agent), at=at) == expected
+
+
+@pytest.mark.parametrize("agent", [Agent(), Agent(user="root", host="ward-1"), Agent(client="c")])
+@pytest.mark.parametrize("access", [Access(action="transfer"), Access(action="token", count=3)])
+@pytest.mark.parametrize("at", [0, 7])
+def test_records_of_commands_and_of_refusals_have_the_same_form(
+    agent: Agent, access: Access, at: int
+) -> None:
+    members = {"at": at, "action": access.action, "status": 200, **asdict(agent)}
+    members["count"] = access.count
+
+    assert encode(access, agent, at=at) == orjson.dumps(
+        {name: value for name, value in members.items() if value}
+    )
+
+
+def test_the_record_of_a_request_names_no_more_than_a_page_has() -> None:
+    names = tuple(f"Patient/{number}" for number in range(MAX_NAMED + 1))
+    named: dict[str, Any] = {"what": names, "patients": names, "query": "q" * 9_000}
+    shared = shared_members("search", 200, "c", "sandbox", "192.0.2.1")
+
+    record = encode_request(shared, "r", at=5, **named)
+
+    assert record == encode(Access(action="search", **named), AGENT, at=5)
+    assert len(orjson.loads(record)["what"]) == MAX_NAMED
 
 
 def test_a_record_is_one_line_whatever_it_says() -> None:
@@ -48,7 +107,7 @@ def test_a_record_names_no_more_than_a_page_has() -> None:
 def test_the_record_of_a_write_is_completed_when_it_is_sealed() -> None:
     audit = encode(Access(action="register", status=201), AGENT, at=0)
 
-    record = orjson.loads(complete(audit, at=7, what="DiagnosticReport/a/_history/1"))
+    record = complete(audit, at=7, what="DiagnosticReport/a/_history/1")
 
     assert record["at"] == 7
     assert record["what"] == ["DiagnosticReport/a/_history/1"]
@@ -79,14 +138,15 @@ def test_a_block_is_found_by_agents_patients_and_resources_of_its_tenant() -> No
         action="read", what=("DiagnosticReport/a/_history/3",), patients=("Patient/p",)
     )
 
-    keys = keys_of("t", [encode(access, AGENT, at=1)])
+    record = orjson.loads(encode(access, AGENT, at=1))
+    keys = keys_of("t", [record])
 
     assert keys == {
         key_of("t", "agent", "c"),
         key_of("t", "patient", "Patient/p"),
         key_of("t", "entity", "DiagnosticReport/a"),
     }
-    assert keys.isdisjoint(keys_of("other", [encode(access, AGENT, at=1)]))
+    assert keys.isdisjoint(keys_of("other", [record]))
 
 
 def test_keys_fit_into_64_bits() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from fhirpub.audit.event import AUDIT_EVENT, Members, Origin, event_of
+from fhirpub.audit.event import AUDIT_EVENT, Origin, event_of
 from fhirpub.audit.identity import place_of
 from fhirpub.audit.pages import Found, Place, Scan, find_page, read_record
 from fhirpub.audit.parameters import hint_of
+from fhirpub.audit.record import Members
 from fhirpub.audit.search import AuditSearch, Terms, read_parameters
 from fhirpub.errors import InvalidSearch, NoSuchResource
 from fhirpub.fhir.strict_json import dumps
