@@ -137,19 +137,19 @@ def with_keys(block: AuditBlock) -> SealedBlock:
     return SealedBlock(block=block, keys=keys_of(block.tenant, members))
 
 
-def first_wrong(block: AuditBlock, previous: bytes) -> int | None:
+def first_wrong(records: Sequence[bytes], hashes: bytes, previous: bytes) -> int | None:
     """Return the place of the first record that does not follow from those before it.
 
     Args:
-        block: The block.
+        records: The records of a block.
+        hashes: The hashes of the block.
         previous: The hash before its first record.
 
     Returns:
         The place, counted from 0; that behind the last record if there are more or fewer hashes
         than records; None if all is right.
     """
-    records = records_of(block)
-    kept = [*_cut(block.hashes)]
+    kept = [*_cut(hashes)]
     for place, expected in enumerate(hashes_after(previous, records)):
         if place >= len(kept) or kept[place] != expected:
             return place

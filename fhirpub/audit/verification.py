@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fhirpub.audit.chain import beginning, first_wrong, records_of, time_of
@@ -99,11 +99,11 @@ async def verify(
     verdict.checkpoints = sum(map(len, attested.by_block.values()))
     walk = _Walk(tenant, attested)
     async for block in blocks_of(store, tenant):
-        verdict.problem = walk.check(block)
+        records = records_of(block)
+        verdict.problem = walk.check(block, records)
         if verdict.problem is not None:
             break
         verdict.blocks += 1
-        records = records_of(block)
         verdict.records += len(records)
         verdict.first = block.first if verdict.first is None else verdict.first
         verdict.last = block.last
@@ -171,18 +171,21 @@ class _Walk:
             self._end = deleted.hash
         self._deleted = self._number
 
-    def check(self, block: AuditBlock) -> Problem | None:
-        """Return what is wrong with the next block, None if it follows and is attested."""
+    def check(self, block: AuditBlock, records: Sequence[bytes]) -> Problem | None:
+        """Return what is wrong with the next block, None if it follows and is attested.
+
+        ``records`` are those of the block.
+        """
         if block.number <= self._deleted:
             return None
         if block.number != self._number + 1:
             text = f"blocks {self._number + 1} to {block.number - 1} are missing"
             return Problem(text=text, block=self._number + 1)
-        place = first_wrong(block, self._end)
+        place = first_wrong(records, block.hashes, self._end)
         if place is not None:
             text = "does not follow from the record before: one of them was changed or removed"
             return Problem(text=text, block=block.number, place=place)
-        if not _states_its_times(block):
+        if not _states_its_times(block, records):
             text = "the times of the block are not those of its records"
             return Problem(text=text, block=block.number)
         self._number, self._end = block.number, block.end
@@ -210,7 +213,7 @@ class _Walk:
         return None
 
 
-def _states_its_times(block: AuditBlock) -> bool:
+def _states_its_times(block: AuditBlock, records: Iterable[bytes]) -> bool:
     """Return whether the times by which a block is found are those of its records."""
-    times = [*map(time_of, records_of(block))]
+    times = [*map(time_of, records)]
     return (block.first, block.last) == (min(times), max(times))

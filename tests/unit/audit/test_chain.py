@@ -19,6 +19,7 @@ from fhirpub.audit.chain import (
 from fhirpub.storage.audit_contract import (
     HASH_BYTES,
     MAX_BLOCK_SPAN_MS,
+    AuditBlock,
     AuditedVersion,
     UnsealedAudit,
     UnsealedEntry,
@@ -38,6 +39,10 @@ def unsealed(*entries: UnsealedEntry, number: int = 0, end: bytes = b"") -> Unse
     return UnsealedAudit(entries=entries, ends=ends, place=None, is_complete=True)
 
 
+def wrong_place(block: AuditBlock, previous: bytes) -> int | None:
+    return first_wrong(records_of(block), block.hashes, previous)
+
+
 def test_the_first_hash_follows_from_the_tenant() -> None:
     (sealed,) = next_blocks(unsealed(entry(lines(5))))
 
@@ -51,8 +56,8 @@ def test_a_block_follows_from_the_end_of_the_last_one() -> None:
     (sealed,) = next_blocks(unsealed(entry(lines(5)), number=7, end=end))
 
     assert sealed.block.number == 8
-    assert first_wrong(sealed.block, end) is None
-    assert first_wrong(sealed.block, beginning("t")) == 0
+    assert wrong_place(sealed.block, end) is None
+    assert wrong_place(sealed.block, beginning("t")) == 0
 
 
 def test_the_record_of_a_write_gets_the_time_and_the_name_of_its_version() -> None:
@@ -95,7 +100,7 @@ def test_every_entry_is_in_one_block_and_no_block_spans_a_long_time(times: list[
     for number, sealed in enumerate(blocks, 1):
         assert sealed.block.number == number
         assert sealed.block.last - sealed.block.first <= MAX_BLOCK_SPAN_MS
-        assert first_wrong(sealed.block, end) is None
+        assert wrong_place(sealed.block, end) is None
         end = sealed.block.end
 
 
