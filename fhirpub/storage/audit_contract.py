@@ -187,12 +187,6 @@ class AuditStore(ABC):
         """Store a copy of a block of another store, unless there is one of its number."""
 
     @abstractmethod
-    async def unsealed_versions(
-        self, keys: Collection[tuple[str, int]]
-    ) -> frozenset[tuple[str, int]]:
-        """Return those keys, of pairs of id and version, whose record is not sealed yet."""
-
-    @abstractmethod
     async def audit_end(self, tenant: str) -> tuple[int, bytes]:
         """Return the number of the last block of a chain and the hash at its end, never stale.
 

@@ -31,11 +31,6 @@ class AuditWrapper(AuditStore):
     async def put_audit_block(self, sealed: SealedBlock) -> None:
         await self.inner.put_audit_block(sealed)
 
-    async def unsealed_versions(
-        self, keys: Collection[tuple[str, int]]
-    ) -> frozenset[tuple[str, int]]:
-        return await self.inner.unsealed_versions(keys)
-
     async def audit_end(self, tenant: str) -> tuple[int, bytes]:
         return await self.inner.audit_end(tenant)
 

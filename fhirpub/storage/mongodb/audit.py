@@ -39,9 +39,7 @@ from fhirpub.storage.mongodb.schema import (
     BY_ID,
     UNSEALED,
     VERSION,
-    VERSION_KEY,
     Pipeline,
-    by_keys,
 )
 
 Found = Mapping[str, Any]
@@ -172,15 +170,6 @@ class MongoAudit(OnDatabase, AuditStore):
 
     async def put_audit_block(self, sealed: SealedBlock) -> None:
         await self._add_block(sealed, [])
-
-    async def unsealed_versions(
-        self, keys: Collection[tuple[str, int]]
-    ) -> frozenset[tuple[str, int]]:
-        if not keys:
-            return frozenset()
-        wanted = {**by_keys(keys), "unsealed": True}
-        found = await self._list(VERSION, wanted, {"id": 1, "version": 1}, hint=VERSION_KEY)
-        return frozenset((document["id"], document["version"]) for document in found)
 
     async def audit_end(self, tenant: str) -> tuple[int, bytes]:
         return _end_of((await self._last_blocks([tenant])).get(tenant))

@@ -21,7 +21,6 @@ from fhirpub.storage.audit_contract import (
 from fhirpub.storage.contract import MAX_PAGE_BYTES
 from fhirpub.storage.erasure.tombstones import fhir_type
 from fhirpub.storage.sqlite.database import DatabaseMixin, transaction
-from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.rows import Row
 from fhirpub.storage.sqlite.tables import audit as sql
 
@@ -78,11 +77,6 @@ class SqliteAudit(DatabaseMixin, AuditStore):
             _put(connection, [sealed])
 
         await self._open.write(work, size=_size([sealed]), index_rows=_keys([sealed]))
-
-    async def unsealed_versions(
-        self, keys: Collection[tuple[str, int]]
-    ) -> frozenset[tuple[str, int]]:
-        return frozenset(await self._fetch_in_thread(sql.UNSEALED_OF, (json_pairs(keys),)))
 
     async def audit_end(self, tenant: str) -> tuple[int, bytes]:
         return await self._open.read(partial(_end_of, tenant=tenant))

@@ -57,11 +57,6 @@ VERSIONS = """
     FROM version AS v NOT INDEXED
     WHERE v.rowid > ? AND v.rowid <= ? AND length(v.audit) > 0 ORDER BY v.rowid LIMIT ?
 """
-UNSEALED_OF = """
-    SELECT v.id, v.version FROM json_each(?) AS k CROSS JOIN version AS v INDEXED BY version_key
-    ON v.id = json_extract(k.value, '$[0]') AND v.version = json_extract(k.value, '$[1]')
-    WHERE v.rowid > (SELECT last FROM audit_mark) AND length(v.audit) > 0
-"""
 
 BLOCK = "tenant, number, first, last, records, hashes"
 PUT_BLOCK = f"INSERT OR IGNORE INTO audit_block ({BLOCK}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608

@@ -261,18 +261,6 @@ class AuditContract:
 
         assert await store.audit_chain(tenant) == [block]
 
-    async def test_versions_whose_record_is_not_sealed_are_named(self, store: Store) -> None:
-        sealed, waiting, without = a_version(audit=_WRITE), a_version(audit=_WRITE), a_version()
-        await store.add(LAB, sealed)
-        await seal_all(store)
-        await store.add(LAB, waiting)
-        await store.add(LAB, without)
-
-        keys = [(version.id, 1) for version in (sealed, waiting, without)]
-
-        assert await store.unsealed_versions(keys) == {(waiting.id, 1)}
-        assert await store.unsealed_versions([]) == frozenset()
-
     async def test_records_survive_a_restart(self, store: Store, reopen: Reopen) -> None:
         tenant = new_id()
         await store.add_audit_records({tenant: _RECORD})
