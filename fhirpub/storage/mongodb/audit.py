@@ -7,7 +7,7 @@ process leaves behind that is killed in between, the last block of the tenant sh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,7 +25,6 @@ from fhirpub.storage.audit_contract import (
     UnsealedAudit,
     UnsealedEntry,
 )
-from fhirpub.storage.contract import MAX_PAGE_BYTES
 from fhirpub.storage.erasure.tombstones import fhir_type
 from fhirpub.storage.mongodb.collections import OnDatabase
 from fhirpub.storage.mongodb.errors import within
@@ -41,6 +40,7 @@ from fhirpub.storage.mongodb.schema import (
     VERSION,
     Pipeline,
 )
+from fhirpub.storage.page_size import up_to_size
 
 Found = Mapping[str, Any]
 
@@ -211,7 +211,8 @@ class MongoAudit(OnDatabase, AuditStore):
             options = {"sort": order, "limit": -limit, "batch_size": limit, "hint": hint}
             return await blocks.find(wanted, shown, **options).to_list(None)
 
-        return [*_page(await self._primary.answer(look))]
+        found = await self._primary.answer(look)
+        return [*up_to_size(map(_block_of, found), _records_size)]
 
     async def audited_tenants(self) -> Sequence[str]:
         blocks = self._collection(AUDIT_BLOCK)
@@ -265,10 +266,9 @@ def _end_of(last: Found | None) -> tuple[int, bytes]:
     return (last["number"], last["hashes"][-HASH_BYTES:]) if last else (0, b"")
 
 
-def _page(found: Iterable[Found]) -> Iterator[AuditBlock]:
-    room = MAX_PAGE_BYTES
-    for one in found:
-        yield AuditBlock(**{name: one[name] for name in _BLOCK_FIELDS})
-        room -= len(one["records"])
-        if room <= 0:
-            return
+def _block_of(found: Found) -> AuditBlock:
+    return AuditBlock(**{name: found[name] for name in _BLOCK_FIELDS})
+
+
+def _records_size(block: AuditBlock) -> int:
+    return len(block.records)

@@ -18,8 +18,8 @@ from fhirpub.storage.audit_contract import (
     UnsealedAudit,
     UnsealedEntry,
 )
-from fhirpub.storage.contract import MAX_PAGE_BYTES
 from fhirpub.storage.erasure.tombstones import fhir_type
+from fhirpub.storage.page_size import up_to_size
 from fhirpub.storage.sqlite.database import DatabaseMixin, transaction
 from fhirpub.storage.sqlite.rows import Row
 from fhirpub.storage.sqlite.tables import audit as sql
@@ -87,7 +87,8 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         parameters = (tenant, min(after, _LARGEST_INTEGER), limit)
 
         def read(connection: sqlite3.Connection) -> list[AuditBlock]:
-            return [*_page(connection.execute(sql.CHAIN, parameters))]
+            rows = connection.execute(sql.CHAIN, parameters)
+            return [*up_to_size(map(_block_of, rows), _records_size)]
 
         return await self._open.read(read)
 
@@ -107,7 +108,8 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         statement = sql.find_blocks(len(query.keys))
 
         def read(connection: sqlite3.Connection) -> list[AuditBlock]:
-            return [*_page(connection.execute(statement, parameters))]
+            rows = connection.execute(statement, parameters)
+            return [*up_to_size(map(_block_of, rows), _records_size)]
 
         return await self._open.read_for(tenant, read)
 
@@ -140,7 +142,7 @@ def _read_unsealed(
         ((mark, end),) = connection.execute(sql.MARK_AND_END)
         to = min(end, mark + _MAX_ROWS_PASSED)
         rows = connection.execute(sql.VERSIONS, (mark, to, limit)).fetchall()
-        pending = [*_within_page(connection.execute(sql.PENDING, (limit,)))]
+        pending = [*up_to_size(connection.execute(sql.PENDING, (limit,)), _pending_size)]
         ((count,),) = connection.execute(sql.COUNT_PENDING, (limit,))
         tenants = {row[1] for row in (*rows, *pending)} | {*others}
         ends = {tenant: _end_of(connection, tenant) for tenant in tenants}
@@ -165,14 +167,8 @@ def _pending_entry(row: Row) -> UnsealedEntry:
     return UnsealedEntry(tenant=tenant, records=records, version=None, source=number)
 
 
-def _within_page(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield what was handed in, up to the size of a page."""
-    room = MAX_PAGE_BYTES
-    for row in rows:
-        yield row
-        room -= len(row[2])
-        if room <= 0:
-            return
+def _pending_size(row: Row) -> int:
+    return len(row[2])
 
 
 def _end_of(connection: sqlite3.Connection, tenant: str) -> tuple[int, bytes]:
@@ -213,15 +209,8 @@ def _keys(blocks: Iterable[SealedBlock]) -> int:
     return sum(len(sealed.keys) for sealed in blocks)
 
 
-def _page(rows: Iterable[Row]) -> Iterator[AuditBlock]:
-    """Yield the blocks of rows, up to the size of a page."""
-    room = MAX_PAGE_BYTES
-    for row in rows:
-        block = _block_of(row)
-        yield block
-        room -= len(block.records)
-        if room <= 0:
-            return
+def _records_size(block: AuditBlock) -> int:
+    return len(block.records)
 
 
 def _block_of(row: Row) -> AuditBlock:

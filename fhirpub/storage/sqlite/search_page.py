@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery
+from fhirpub.storage.contract import Page, SearchQuery
 from fhirpub.storage.criteria import NEWEST_FIRST
 from fhirpub.storage.id_search import capped_total
+from fhirpub.storage.page_size import up_to_size
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import put_back
 from fhirpub.storage.sqlite.rows import Row, size_of, version_of
@@ -26,13 +27,7 @@ _NEWEST_FACTORS = (20, 200)
 
 def page_rows(rows: Iterable[Row]) -> list[Row]:
     """Return rows of versions up to the one with which they are enough for a page."""
-    page, left = [], MAX_PAGE_BYTES
-    for row in rows:
-        page.append(row)
-        left -= size_of(row)
-        if left <= 0:
-            break
-    return page
+    return [*up_to_size(rows, size_of)]
 
 
 def find_page(connection: sqlite3.Connection, tenant: str, query: SearchQuery) -> Page:
