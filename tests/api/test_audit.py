@@ -383,3 +383,24 @@ def test_without_an_audit_trail_nothing_is_recorded(tmp_path: Path) -> None:
         assert service.services.audit is None
         assert service.call(store.unsealed_audit(limit=10)).entries == []
         assert service.call(store.audited_tenants()) == []
+
+
+def test_a_write_without_a_trail_stores_no_record_of_an_earlier_one(tmp_path: Path) -> None:
+    with RunningService(tmp_path) as service:
+        lab = service.integrator()
+        report_id = register(lab)["id"]
+    config = Config(audit=AuditConfig(enabled=False))
+
+    with RunningService(tmp_path, config=config) as service:
+        again = service.another_client(lab.tenant)
+        assert again.patch(f"{REPORTS}/{report_id}", PATCH).status == 204
+        versions = [
+            service.call(service.services.store.version(lab.tenant.id, report_id, number))
+            for number in (1, 2)
+        ]
+
+    first, second = versions
+    assert first is not None
+    assert second is not None
+    assert first.audit
+    assert not second.audit

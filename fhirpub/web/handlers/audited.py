@@ -74,9 +74,9 @@ class AuditedRequest(RequestLifecycle):
         self._patients = tuple(dict.fromkeys([*patients, *await self._patients_in(bodies)]))
 
     async def audited(self, version: Version, *, status: int = 200) -> Version:
-        """Return a version that is to be stored with the record of its write."""
+        """Return a version that was just made with the record of its write."""
         if self.services.audit is None:
-            return replace(version, audit=b"") if version.audit else version
+            return version
         patients = await self._patients_in((version.body,))
         record = encode_request(self._shared(status), self.request_id, patients=patients)
         return replace(version, audit=record)
