@@ -95,8 +95,8 @@ class UnsealedAudit:
         ends: The number of the last block of each tenant that has entries here, and the hash of
             its chain after it; 0 and nothing if it has none.
         place: Where the engine finds them; opaque.
-        is_complete: Whether there were no others. An engine may need more than one call to find
-            the first entries of a tenant.
+        is_complete: Whether there were no others. If there were, what follows is returned once
+            these are sealed, also if there are none.
     """
 
     entries: Sequence[UnsealedEntry]

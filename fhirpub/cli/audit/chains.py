@@ -55,9 +55,11 @@ async def seal_trail(config: Config, store: Store) -> None:
     waiting = await _sources(store)
     try:
         async with asyncio.timeout(2 * _LEASE_SECONDS):
-            while waiting & await _sources(store):
+            while True:
                 while not await sealer.seal():
                     pass
+                if not waiting & await _sources(store):
+                    break
                 await asyncio.sleep(_PAUSE_SECONDS)
     except TimeoutError:
         raise StoreUnavailable(
@@ -68,8 +70,6 @@ async def seal_trail(config: Config, store: Store) -> None:
 
 async def _sources(store: Store) -> set[object]:
     unsealed = await store.unsealed_audit(limit=_MANY)
-    while not (unsealed.entries or unsealed.is_complete):
-        unsealed = await store.unsealed_audit(limit=_MANY)
     return {(entry.version is None, entry.source) for entry in unsealed.entries}
 
 

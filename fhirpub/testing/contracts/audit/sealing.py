@@ -21,11 +21,8 @@ _WRITE = b'{"action":"register"}'
 
 
 async def read_unsealed(store: Store) -> UnsealedAudit:
-    """Return all that is not sealed; an engine may need more than one call to find it."""
-    while True:
-        unsealed = await store.unsealed_audit(limit=1_000)
-        if unsealed.is_complete or unsealed.ends:
-            return unsealed
+    """Return all that is not sealed."""
+    return await store.unsealed_audit(limit=1_000)
 
 
 async def seal_all(store: Store) -> list[AuditBlock]:

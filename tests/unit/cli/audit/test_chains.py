@@ -1,0 +1,26 @@
+"""A command seals what waits before it reads the audit trail."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from fhirpub.app.stores import open_store
+from fhirpub.cli.audit.chains import seal_trail
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.testing.samples import LAB, a_version
+
+_MORE_THAN_A_ROUND_PASSES = 10_100
+
+
+async def test_what_waits_behind_many_writes_without_a_record_is_sealed(tmp_path: Path) -> None:
+    config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/trail.db"))
+    async with open_store(config) as store:
+        for _ in range(_MORE_THAN_A_ROUND_PASSES // 100):
+            await asyncio.gather(*(store.add(LAB, a_version()) for _ in range(100)))
+        await store.add(LAB, a_version(audit=b'{"action":"register","status":201}'))
+
+        await seal_trail(config, store)
+
+        (block,) = await store.audit_chain(LAB)
+        assert block.records.count(b"\n") == 1
