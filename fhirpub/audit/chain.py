@@ -27,7 +27,7 @@ from fhirpub.storage.audit_contract import (
 
 _BEGINNING = b"fhirpub audit trail 1\n"
 _AT = b'{"at":'
-MAX_BLOCK_BYTES = 4 * 1024 * 1024
+MAX_BLOCK_BYTES = 1024 * 1024
 """The size in bytes at which a block takes no other entry."""
 ENTRY_SPAN_MS = MAX_BLOCK_SPAN_MS // 2
 """The longest time between records that are handed in together, in milliseconds."""

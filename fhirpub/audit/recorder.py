@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from fhirpub.audit.chain import ENTRY_SPAN_MS
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.audit_contract import AuditStore
-from fhirpub.storage.batching import GroupCommit
+from fhirpub.storage.audit_contract import MAX_UNSEALED_BYTES, AuditStore
+from fhirpub.storage.batching import Bounds, GroupCommit
+from fhirpub.storage.page_size import up_to_size
 
 FLUSH_SECONDS = 1.0
 MAX_WAITING = 10_000
@@ -53,7 +54,9 @@ class Recorder:
         self.is_sealed_here = False
         """Whether what is noted is taken, and need not be flushed."""
         self._written: GroupCommit[_Line, None] = GroupCommit(
-            self._commit, deadline_seconds=deadline_seconds
+            self._commit,
+            deadline_seconds=deadline_seconds,
+            bounds=Bounds(size=MAX_UNSEALED_BYTES),
         )
 
     def note(self, tenant: str, record: bytes, *, at: int) -> None:
@@ -106,19 +109,19 @@ class Recorder:
     def take(self, tenants: Collection[str]) -> list[Taken]:
         """Return what waits of some tenants, which does not wait any more; see `give_back`.
 
-        Nothing while a flush is storing it.
+        As much as is sealed together. Nothing while a flush is storing it.
         """
-        taken: list[Taken] = []
         if self._flushing.locked():
-            return taken
-        for span, records in [*self._waiting.items()]:
-            for tenant in [*tenants]:
-                lines = records.pop(tenant, None)
-                if lines:
-                    taken.append((span, tenant, lines))
-                    self._uncount(tenant, lines)
-            if not records:
-                del self._waiting[span]
+            return []
+        places = [
+            (span, tenant, lines)
+            for span, records in self._waiting.items()
+            for tenant in tenants
+            if (lines := records.get(tenant))
+        ]
+        taken = _some_of(places)
+        for span, tenant, lines in taken:
+            self._forget(span, tenant, len(lines))
         return taken
 
     def give_back(self, taken: Iterable[Taken]) -> None:
@@ -130,44 +133,40 @@ class Recorder:
             held.count += len(lines)
             held.size += sum(map(len, lines))
 
-    def _uncount(self, tenant: str, lines: Sequence[bytes]) -> None:
-        held = self._held[tenant]
-        held.count -= len(lines)
-        held.size -= sum(map(len, lines))
-        if not held.count:
-            del self._held[tenant]
-
     async def flush(self) -> None:
         """Store what waits; it goes on waiting if the store cannot be written."""
         async with self._flushing:  # else two would store the same
-            while self._waiting and await self._flush_span():
+            while self._waiting and await self._flush_some():
                 pass
 
-    async def _flush_span(self) -> bool:
-        """Store the records of one span of time; return whether they are stored."""
+    async def _flush_some(self) -> bool:
+        """Store some records of one span of time; return whether they are stored."""
         span, records = next(iter(self._waiting.items()))
-        taken = {tenant: len(lines) for tenant, lines in records.items()}
+        some = _some_of((span, tenant, lines) for tenant, lines in records.items())
         try:
-            await self._store.add_audit_records(_joined(records))
+            await self._store.add_audit_records(_joined({name: lines for _, name, lines in some}))
         except StoreUnavailable as problem:
             if not self._is_failing:
                 _log.warning("audit records wait for the store", reason=problem.reason)
             self._is_failing = True
             return False
         self._is_failing = False
-        self._forget(span, taken)
+        for _span, tenant, lines in some:
+            self._forget(span, tenant, len(lines))
         return True
 
-    def _forget(self, span: int, taken: Mapping[str, int]) -> None:
-        """Forget what is stored; others may have been added to it since."""
-        left = self._waiting[span]
-        for tenant, count in taken.items():
-            self._uncount(tenant, left[tenant][:count])
-            del left[tenant][:count]
-            if not left[tenant]:
-                del left[tenant]
+    def _forget(self, span: int, tenant: str, count: int) -> None:
+        """Forget the first records of a tenant; others may have been added to them since."""
+        left, held = self._waiting[span], self._held[tenant]
+        held.count -= count
+        held.size -= sum(map(len, left[tenant][:count]))
+        del left[tenant][:count]
+        if not left[tenant]:
+            del left[tenant]
         if not left:
             del self._waiting[span]
+        if not held.count:
+            del self._held[tenant]
 
     async def finish(self) -> None:
         """Store what waits, once; what cannot be stored is logged as lost."""
@@ -184,6 +183,19 @@ class Recorder:
         for records in spans.values():
             await self._store.add_audit_records(_joined(records))
         return [None] * len(batch)
+
+
+def _some_of(places: Iterable[Taken]) -> list[Taken]:
+    """Return the first lines of what waits, as many as are handed in or sealed together."""
+    some: list[Taken] = []
+    room = MAX_UNSEALED_BYTES
+    for span, tenant, lines in places:
+        if room <= 0:
+            break
+        first = [*up_to_size(lines, len, most=room)]
+        room -= sum(map(len, first))
+        some.append((span, tenant, first))
+    return some
 
 
 def _joined(records: Mapping[str, Sequence[bytes]]) -> dict[str, bytes]:

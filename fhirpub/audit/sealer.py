@@ -21,6 +21,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.audit_contract import (
+    MAX_UNSEALED_BYTES,
     AuditStore,
     SealedBlock,
     UnsealedAudit,
@@ -126,9 +127,10 @@ class Sealer:
             return True  # another process works: what is left, it seals
         for sealed in blocks:
             self._uncovered[sealed.block.tenant] = (sealed.block.number, sealed.block.end)
-        if unsealed.is_complete and self._clock() >= self._checkpoint_due:
+        is_complete = unsealed.is_complete and _size(taken) < MAX_UNSEALED_BYTES
+        if is_complete and self._clock() >= self._checkpoint_due:
             await self.sign_checkpoints()
-        return unsealed.is_complete
+        return is_complete
 
     async def delete_expired_for_ever(self) -> None:
         """Delete once an hour what is past its retention, a little at a time."""
@@ -218,6 +220,10 @@ def _log_failure(problem: Exception) -> None:
         _log.warning("audit trail waits for the store", reason=problem.reason)
     else:
         _log.error("audit trail not sealed", **where(problem))
+
+
+def _size(taken: Iterable[Taken]) -> int:
+    return sum(len(line) for _span, _tenant, lines in taken for line in lines)
 
 
 def with_taken(unsealed: UnsealedAudit, taken: Iterable[Taken]) -> UnsealedAudit:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 HASH_BYTES = 32
 """The size of a hash of the chain: SHA-256."""
+MAX_UNSEALED_BYTES = 256 * 1024
+"""The size in bytes at which records of one kind are no longer handed in, or sealed, together."""
 MAX_BLOCK_SPAN_MS = 3_600_000
 """The longest time between the first and the last record of a block, in milliseconds."""
 
@@ -159,7 +161,7 @@ class AuditStore(ABC):
 
         Args:
             limit: The maximum number of entries of writes, and of others; fewer if these reach
-                about ``MAX_PAGE_BYTES``.
+                ``MAX_UNSEALED_BYTES``.
             tenants: Tenants whose ends are needed, also if they have no entries.
         """
 

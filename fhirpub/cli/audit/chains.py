@@ -18,6 +18,7 @@ from fhirpub.auth.tenants import require_tenant
 from fhirpub.config.settings import Config
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.audit_contract import UnsealedAudit
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
 
@@ -52,13 +53,14 @@ async def seal_trail(config: Config, store: Store) -> None:
         config=config.audit,
         clock=now_ms,
     )
-    waiting = await _sources(store)
+    waiting = _sources(await store.unsealed_audit(limit=_MANY))
     try:
         async with asyncio.timeout(2 * _LEASE_SECONDS):
             while True:
                 while not await sealer.seal():
                     pass
-                if not waiting & await _sources(store):
+                left = await store.unsealed_audit(limit=_MANY)
+                if left.is_complete and not waiting & _sources(left):
                     break
                 await asyncio.sleep(_PAUSE_SECONDS)
     except TimeoutError:
@@ -68,8 +70,7 @@ async def seal_trail(config: Config, store: Store) -> None:
     await sealer.finish()
 
 
-async def _sources(store: Store) -> set[object]:
-    unsealed = await store.unsealed_audit(limit=_MANY)
+def _sources(unsealed: UnsealedAudit) -> set[object]:
     return {(entry.version is None, entry.source) for entry in unsealed.entries}
 
 

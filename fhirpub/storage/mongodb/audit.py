@@ -17,6 +17,7 @@ from pymongo.errors import DuplicateKeyError
 from fhirpub.storage.audit_contract import (
     HASH_BYTES,
     MAX_BLOCK_SPAN_MS,
+    MAX_UNSEALED_BYTES,
     AuditBlock,
     AuditedVersion,
     AuditQuery,
@@ -70,9 +71,11 @@ class MongoAudit(OnDatabase, AuditStore):
         last = await self._last_blocks(needed)
         held = {source for found in last.values() for source in found["sources"]}
         shown = dict.fromkeys(("tenant", "audit", "records", *_WRITTEN), 1)
-        versions, pending = await self._read_waiting(limit, shown)
+        written, handed_in = await self._read_waiting(limit, shown)
+        versions = [*up_to_size(written, _record_size, most=MAX_UNSEALED_BYTES)]
+        pending = [*up_to_size(handed_in, _record_size, most=MAX_UNSEALED_BYTES)]
         count = await self._count_pending(limit)
-        is_complete = len(versions) < limit and len(pending) == count < limit
+        is_complete = len(versions) == len(written) < limit and len(pending) == count < limit
         is_complete = is_complete and needed.issuperset(
             found["tenant"] for found in (*versions, *pending)
         )
@@ -272,3 +275,8 @@ def _block_of(found: Found) -> AuditBlock:
 
 def _records_size(block: AuditBlock) -> int:
     return len(block.records)
+
+
+def _record_size(found: Found) -> int:
+    """Return the size of what waits: the record of a version, or what was handed in."""
+    return len(found["audit"] if "audit" in found else found["records"])

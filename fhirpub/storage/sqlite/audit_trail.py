@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
+
+import orjson
 
 from fhirpub.storage.audit_contract import (
     HASH_BYTES,
     MAX_BLOCK_SPAN_MS,
+    MAX_UNSEALED_BYTES,
     AuditBlock,
     AuditedVersion,
     AuditQuery,
@@ -27,6 +32,11 @@ from fhirpub.storage.sqlite.tables import audit as sql
 _MAX_ROWS_PASSED = 10_000
 """The maximum number of versions without a record that one read passes over."""
 _LARGEST_INTEGER = 2**63 - 1
+_MAX_KEYS = 250
+"""So many keys are in one commit: they take the writer some 2.5 ms."""
+_Keys = Sequence[tuple[int, int, int]]
+"""The first time and the number of a block, and one of its keys."""
+_WriteKeys = Callable[..., bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +68,43 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         if not isinstance(place, _Place):
             raise TypeError("not of this store")
 
-        def work(connection: sqlite3.Connection) -> bool:
+        def work(connection: sqlite3.Connection, *, keys: _Keys, is_last: bool) -> bool:
             # The transaction has other writes as well: nothing is added before all is checked.
             # Each record is in a block, so that free numbers show that none was sealed since.
             ((mark, _end),) = connection.execute(sql.MARK_AND_END)
             if mark != place.mark or not _are_next(connection, blocks):
                 return False
-            connection.execute(sql.MOVE_MARK, (place.to,))
-            _put(connection, blocks)
-            connection.execute(sql.REMOVE_PENDING, (place.pending,))
+            _change_keys(connection, sql.PUT_VALUES, keys)
+            if is_last:
+                connection.execute(sql.MOVE_MARK, (place.to,))
+                _put(connection, blocks)
+                connection.execute(sql.REMOVE_PENDING, (place.pending,))
             return True
 
-        sealed: bool = await self._open.write(work, size=_size(blocks), index_rows=_keys(blocks))
-        return sealed
+        return await self._write_with_keys(work, blocks)
 
     async def put_audit_block(self, sealed: SealedBlock) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            _put(connection, [sealed])
+        def work(connection: sqlite3.Connection, *, keys: _Keys, is_last: bool) -> bool:
+            _change_keys(connection, sql.PUT_VALUES, keys)
+            if is_last:
+                _put(connection, [sealed])
+            return True
 
-        await self._open.write(work, size=_size([sealed]), index_rows=_keys([sealed]))
+        await self._write_with_keys(work, [sealed])
+
+    async def _write_with_keys(self, work: _WriteKeys, blocks: Sequence[SealedBlock]) -> bool:
+        """Write the keys of blocks, some in each commit, and the blocks in the last one.
+
+        A key without its block finds nothing. So a crash in between hides no block.
+        """
+        *others, last = _portions(blocks)
+        for keys in others:
+            part = partial(work, keys=keys, is_last=False)
+            if not await self._open.write(part, index_rows=len(keys)):
+                return False
+        part = partial(work, keys=last, is_last=True)
+        is_written: bool = await self._open.write(part, size=_size(blocks), index_rows=len(last))
+        return is_written
 
     async def audit_end(self, tenant: str) -> tuple[int, bytes]:
         return await self._open.read(partial(_end_of, tenant=tenant))
@@ -117,14 +145,13 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         return [tenant for (tenant,) in await self._fetch_in_thread(sql.TENANTS, ())]
 
     async def delete_audit_blocks(self, tenant: str, blocks: Sequence[SealedBlock]) -> None:
-        numbers = [(tenant, sealed.block.number) for sealed in blocks]
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql.DELETE_VALUE, _values(blocks))
-            connection.executemany(sql.DELETE_BLOCK, numbers)
-            connection.executemany(sql.DELETE_CHECKPOINTS, numbers[-1:])
-
-        await self._open.write(work, index_rows=_keys(blocks))
+        for keys in _portions(blocks):
+            part = partial(_change_keys, statement=sql.DELETE_VALUES, keys=keys)
+            await self._open.write(part, index_rows=len(keys))
+        for sealed in blocks:
+            number = (tenant, sealed.block.number)
+            part = partial(_delete_block, number=number)
+            await self._open.write(part, size=_size([sealed]))
 
     async def put_audit_checkpoint(self, tenant: str, number: int, checkpoint: str) -> None:
         await self._execute(sql.PUT_CHECKPOINT, (tenant, number, checkpoint))
@@ -141,12 +168,14 @@ def _read_unsealed(
     with transaction(connection, "BEGIN"):
         ((mark, end),) = connection.execute(sql.MARK_AND_END)
         to = min(end, mark + _MAX_ROWS_PASSED)
-        rows = connection.execute(sql.VERSIONS, (mark, to, limit)).fetchall()
-        pending = [*up_to_size(connection.execute(sql.PENDING, (limit,)), _pending_size)]
+        found = connection.execute(sql.VERSIONS, (mark, to, limit))
+        rows = [*up_to_size(found, _size_of_last, most=MAX_UNSEALED_BYTES)]
+        found = connection.execute(sql.PENDING, (limit,))
+        pending = [*up_to_size(found, _size_of_last, most=MAX_UNSEALED_BYTES)]
         ((count,),) = connection.execute(sql.COUNT_PENDING, (limit,))
         tenants = {row[1] for row in (*rows, *pending)} | {*others}
         ends = {tenant: _end_of(connection, tenant) for tenant in tenants}
-    if len(rows) == limit:
+    if len(rows) == limit or sum(map(_size_of_last, rows)) >= MAX_UNSEALED_BYTES:
         to = rows[-1][0]
     return UnsealedAudit(
         entries=[*map(_version_entry, rows), *map(_pending_entry, pending)],
@@ -167,8 +196,8 @@ def _pending_entry(row: Row) -> UnsealedEntry:
     return UnsealedEntry(tenant=tenant, records=records, version=None, source=number)
 
 
-def _pending_size(row: Row) -> int:
-    return len(row[2])
+def _size_of_last(row: Row) -> int:
+    return len(row[-1])
 
 
 def _end_of(connection: sqlite3.Connection, tenant: str) -> tuple[int, bytes]:
@@ -183,7 +212,11 @@ def _are_next(connection: sqlite3.Connection, blocks: Iterable[SealedBlock]) -> 
     first: dict[str, int] = {}
     for sealed in blocks:
         first.setdefault(sealed.block.tenant, sealed.block.number)
-    return all(_end_of(connection, name)[0] + 1 == number for name, number in first.items())
+    for tenant, number in first.items():
+        ((last,),) = connection.execute(sql.LAST_NUMBER, (tenant,))
+        if last + 1 != number:
+            return False
+    return True
 
 
 def _put(connection: sqlite3.Connection, blocks: Sequence[SealedBlock]) -> None:
@@ -192,21 +225,32 @@ def _put(connection: sqlite3.Connection, blocks: Sequence[SealedBlock]) -> None:
         for b in (sealed.block for sealed in blocks)
     ]
     connection.executemany(sql.PUT_BLOCK, rows)
-    connection.executemany(sql.PUT_VALUE, sorted(_values(blocks)))
 
 
-def _values(blocks: Iterable[SealedBlock]) -> Iterator[tuple[int, int, int]]:
-    for sealed in blocks:
-        for key in sealed.keys:
-            yield key, sealed.block.first, sealed.block.number
+def _delete_block(connection: sqlite3.Connection, *, number: tuple[str, int]) -> None:
+    connection.execute(sql.DELETE_BLOCK, number)
+    connection.execute(sql.DELETE_CHECKPOINTS, number)
+
+
+def _portions(blocks: Iterable[SealedBlock]) -> list[_Keys]:
+    """Return the keys of blocks, as many together as one commit may have; at least one list."""
+    keys = [
+        (sealed.block.first, sealed.block.number, key)
+        for sealed in blocks
+        for key in sorted(sealed.keys)
+    ]
+    return [keys[start : start + _MAX_KEYS] for start in range(0, len(keys) or 1, _MAX_KEYS)]
+
+
+def _change_keys(connection: sqlite3.Connection, statement: str, keys: _Keys) -> None:
+    """Put or delete keys, with one statement for those of a block."""
+    for (first, number), some in groupby(keys, key=itemgetter(0, 1)):
+        values = orjson.dumps([key for _first, _number, key in some]).decode()
+        connection.execute(statement, (first, number, values))
 
 
 def _size(blocks: Iterable[SealedBlock]) -> int:
     return sum(len(sealed.block.records) + len(sealed.block.hashes) for sealed in blocks)
-
-
-def _keys(blocks: Iterable[SealedBlock]) -> int:
-    return sum(len(sealed.keys) for sealed in blocks)
 
 
 def _records_size(block: AuditBlock) -> int:

@@ -11,7 +11,7 @@ import pytest
 from fhirpub.audit.chain import ENTRY_SPAN_MS
 from fhirpub.audit.recorder import MAX_WAITING, MAX_WAITING_BYTES, Recorder
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.audit_contract import AuditStore
+from fhirpub.storage.audit_contract import MAX_UNSEALED_BYTES, AuditStore
 
 
 class Fake:
@@ -185,6 +185,36 @@ async def test_what_is_taken_waits_no_more_until_it_is_given_back(
     await recorder.flush()
 
     assert store.calls == [{"b": b"2\n", "a": b"1\n3\n"}]
+
+
+async def test_much_is_handed_in_by_several_calls(recorder: Recorder, store: Fake) -> None:
+    lines = [b"%d" % number * 400 for number in range(1_000)]
+    for line in lines:
+        recorder.note("a", line, at=1)
+
+    await recorder.flush()
+
+    assert all(len(call["a"]) < 2 * MAX_UNSEALED_BYTES for call in store.calls)
+    assert b"".join(call["a"] for call in store.calls).split() == lines
+    assert not recorder.tenants
+
+
+async def test_what_is_taken_together_is_bounded_and_the_rest_goes_on_waiting(
+    recorder: Recorder,
+) -> None:
+    half = b"x" * (MAX_UNSEALED_BYTES // 2)
+    for tenant in ("a", "b"):
+        for number in range(3):
+            recorder.note(tenant, half + b"%d" % number, at=1)
+
+    first, second = (recorder.take(["a", "b"]) for _ in range(2))
+
+    assert first == [(0, "a", [half + b"0", half + b"1"])]
+    assert second == [(0, "a", [half + b"2"]), (0, "b", [half + b"0"])]
+    recorder.give_back(second)
+    recorder.give_back(first)
+    third = recorder.take(["a"])
+    assert third == first
 
 
 async def test_what_is_sealed_here_is_not_flushed(recorder: Recorder, store: Fake) -> None:

@@ -237,6 +237,25 @@ async def test_what_this_process_has_noted_is_sealed_with_what_is_stored(
     assert (len(records_of(ours)), len(records_of(theirs))) == (2, 1)
 
 
+async def test_much_that_was_noted_is_sealed_in_several_rounds(
+    store: Store, clock: HandClock
+) -> None:
+    recorder = Recorder(store, deadline_seconds=5)
+    sealer = a_sealer(store, clock, recorder=recorder)
+    line = encode(Access(action="search", query="q" * 2_000), Agent(client="c"), at=clock())
+    for _ in range(500):
+        recorder.note(LAB, line, at=clock())
+
+    rounds = 1
+    while not await sealer.seal():
+        rounds += 1
+
+    chain = await store.audit_chain(LAB)
+    assert len(chain) == rounds > 2
+    assert sum(len(records_of(block)) for block in chain) == 500
+    assert not recorder.tenants
+
+
 async def test_what_was_noted_waits_again_if_another_process_seals(
     store: Delayed, clock: HandClock
 ) -> None:

@@ -60,9 +60,17 @@ VERSIONS = """
 
 BLOCK = "tenant, number, first, last, records, hashes"
 PUT_BLOCK = f"INSERT OR IGNORE INTO audit_block ({BLOCK}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608
-PUT_VALUE = "INSERT OR IGNORE INTO audit_value (value, first, number) VALUES (?, ?, ?)"
+# Many keys in one statement: between two of them the writer would wait for the interpreter.
+PUT_VALUES = """
+    INSERT OR IGNORE INTO audit_value (value, first, number)
+    SELECT k.value, ?1, ?2 FROM json_each(?3) AS k
+"""
 DELETE_BLOCK = "DELETE FROM audit_block WHERE tenant = ? AND number = ?"
-DELETE_VALUE = "DELETE FROM audit_value WHERE value = ? AND first = ? AND number = ?"
+DELETE_VALUES = """
+    DELETE FROM audit_value
+    WHERE first = ?1 AND number = ?2 AND value IN (SELECT k.value FROM json_each(?3) AS k)
+"""
+LAST_NUMBER = "SELECT ifnull(max(number), 0) FROM audit_block WHERE tenant = ?"
 END = "SELECT number, hashes FROM audit_block WHERE tenant = ? ORDER BY number DESC LIMIT 1"
 CHAIN = (
     f"SELECT {BLOCK} FROM audit_block WHERE tenant = ? AND number > ? "  # noqa: S608
@@ -90,9 +98,10 @@ def find_blocks(keys: int) -> str:
         for place in range(1, keys)
     ]
     columns = ", ".join(f"b.{name}" for name in BLOCK.split(", "))
+    # A key may be that of a block which was never added, and whose number another block has.
     return (
         f"SELECT {columns} FROM {source} CROSS JOIN audit_block AS b INDEXED BY audit_block_key "  # noqa: S608
-        "ON b.tenant = :tenant AND b.number = f.number "
+        "ON b.tenant = :tenant AND b.number = f.number AND b.first = f.first "
         f"WHERE {' AND '.join(conditions)} AND b.last >= :since "
         "ORDER BY f.first DESC, f.number DESC LIMIT :limit"
     )
