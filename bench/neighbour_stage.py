@@ -35,6 +35,7 @@ _PREPARE_SECONDS = 180.0
 _PAUSE_SECONDS = 1.0
 _PROBES_OF_A_WORKER = 2
 _ENDED = "worker died"
+_SCOPES = ("system/*.cruds", "system/AuditEvent.rs", "webhooks.read", "webhooks.write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class Stage:
         self._stack = stack
         self.service = stack.enter_context(_service(self.folder, plan))
         self.pids = [self.service.pid, *(self.service.workers if plan.workers > 1 else ())]
-        self.abuser = self.service.integrator("Abuser")
+        self.abuser = self.service.integrator("Abuser", scopes=_SCOPES)
         neighbour = self.service.integrator("Neighbour")
         rates = {"rate": RATE, "large_rate": plan.large_rate}
         setup = {"port": self.service.port, "token": neighbour.token, **rates}

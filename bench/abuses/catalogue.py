@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.abuses import (
+    audit_events,
     batches,
     compressed_bodies,
     connections,
@@ -17,7 +18,7 @@ from bench.abuses.attack import REGISTERED, Abuse
 
 MODULES = (
     *(wrong_bodies, valid_bodies, batches, compressed_bodies, queries, panels, connections),
-    webhooks,
+    *(audit_events, webhooks),
     control,
 )
 ABUSES: dict[str, Abuse] = {

@@ -66,8 +66,9 @@ async def find_page(
         return await _find_named(store, tenant, search, after=after, run=run)
     found: list[Found] = []
     count, size = 0, 0
+    keys = search.keys
     while count < MAX_BLOCKS and size < MAX_BYTES:
-        blocks = await _candidates(store, tenant, search, after)
+        blocks = await _candidates(store, tenant, search, keys, after)
         if not blocks:
             return AuditPage(found, None)
         bytes_now = sum(len(block.records) for block in blocks)
@@ -115,30 +116,37 @@ def _cut(found: Sequence[Found], count: int) -> AuditPage:
 
 
 async def _candidates(
-    store: AuditStore, tenant: str, search: AuditSearch, after: Place | None
+    store: AuditStore,
+    tenant: str,
+    search: AuditSearch,
+    alternatives: Collection[tuple[int, ...]],
+    after: Place | None,
 ) -> list[AuditBlock]:
-    """Return the next blocks that may hold a match: those of each set of keys, merged."""
+    """Return the next blocks that may hold a match: those of each set of keys, merged.
+
+    The sets share the size of a page, but each finds at least one block.
+    """
     before = None
     if after is not None:
         first, number, left = after
         before = (first, number + (left > 0))  # a block of which some records are left comes again
-    pages = [
-        await store.find_audit_blocks(
-            tenant,
-            AuditQuery(
-                keys=keys,
-                since=search.since,
-                until=search.until,
-                before=before,
-                limit=_BLOCKS_AT_A_TIME,
-            ),
+    merged: dict[tuple[int, int], AuditBlock] = {}
+    reached = (0, 0)
+    for keys in alternatives:
+        query = AuditQuery(
+            keys=keys,
+            since=search.since,
+            until=search.until,
+            before=before,
+            limit=_BLOCKS_AT_A_TIME,
+            size=MAX_BYTES // len(alternatives),
         )
-        for keys in search.keys
-    ]
+        page = await store.find_audit_blocks(tenant, query)
+        if page:
+            reached = max(reached, page[-1].place)
+        merged |= {block.place: block for block in page if block.place not in merged}
     # What one of the pages does not reach may be missing in it.
-    reached = max((page[-1].place for page in pages if page), default=(0, 0))
-    merged = {block.place: block for page in pages for block in page if block.place >= reached}
-    return [merged[place] for place in sorted(merged, reverse=True)]
+    return [merged[place] for place in sorted(merged, reverse=True) if place >= reached]
 
 
 def _scan(

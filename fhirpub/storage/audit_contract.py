@@ -14,6 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from fhirpub.storage.contract import MAX_PAGE_BYTES
+
 HASH_BYTES = 32
 """The size of a hash of the chain: SHA-256."""
 MAX_UNSEALED_BYTES = 256 * 1024
@@ -133,6 +135,7 @@ class AuditQuery:
         before: The block stands behind this place, the ``first`` and ``number`` of a block, in
             the order of descending places.
         limit: The maximum number of blocks.
+        size: The size of records in bytes at which no other block follows.
     """
 
     keys: tuple[int, ...] = ()
@@ -140,6 +143,7 @@ class AuditQuery:
     until: int | None = None
     before: tuple[int, int] | None = None
     limit: int = 20
+    size: int = MAX_PAGE_BYTES
 
 
 class AuditStore(ABC):

@@ -38,6 +38,9 @@ _ENTRIES = 96
 _ENTRIES_OF_OWNER = 48
 """So many of one tenant: those that are stored together are also answered together, in one turn of
 the event loop."""
+_AUDIT_SEARCHES, _AUDIT_OF_OWNER = 4, 2
+"""So many searches for audit events read blocks at a time, and of one tenant: each may hold one of
+a megabyte for each of eight sets of keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,10 @@ class Services:
         default_factory=lambda: FairTurns(max_turns=_ENTRIES, per_owner=_ENTRIES_OF_OWNER)
     )
     """The turns of the entries of batches."""
+    audit_turns: FairTurns = field(
+        default_factory=lambda: FairTurns(max_turns=_AUDIT_SEARCHES, per_owner=_AUDIT_OF_OWNER)
+    )
+    """The turns of searches for audit events."""
     in_flight: set[Any] = field(default_factory=set)
     """The handlers that have not answered yet."""
     request_ids: Iterator[str] = field(

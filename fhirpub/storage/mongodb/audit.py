@@ -200,7 +200,9 @@ class MongoAudit(OnDatabase, AuditStore):
         if query.keys:
             wanted["keys"] = {"$all": [*query.keys]}
         hint = AUDIT_BY_KEY if query.keys else AUDIT_BY_TIME
-        return await self._blocks(wanted, [("first", -1), ("number", -1)], query.limit, hint)
+        order = [("first", -1), ("number", -1)]
+        found = await self._blocks(wanted, order, query.limit, hint)
+        return [*up_to_size(found, _records_size, most=query.size)]
 
     async def _blocks(
         self, wanted: dict[str, Any], order: list[tuple[str, int]], limit: int, hint: str

@@ -137,7 +137,7 @@ class SqliteAudit(DatabaseMixin, AuditStore):
 
         def read(connection: sqlite3.Connection) -> list[AuditBlock]:
             rows = connection.execute(statement, parameters)
-            return [*up_to_size(map(_block_of, rows), _records_size)]
+            return [*up_to_size(map(_block_of, rows), _records_size, most=query.size)]
 
         return await self._open.read_for(tenant, read)
 

@@ -12,11 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fhirpub.app.stores import open_store
+from fhirpub.audit.chain import MAX_BLOCK_BYTES
 from fhirpub.audit.event import AUDIT_EVENT, Origin, event_of
-from fhirpub.audit.pages import Found, Scan, find_page, read_record
+from fhirpub.audit.pages import MAX_BYTES, Found, Scan, find_page, read_record
 from fhirpub.audit.record import Agent
 from fhirpub.audit.search import MAX_BLOCKS, Terms, read_parameters
 from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.storage.audit_contract import AuditBlock, AuditQuery
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from tests.audit_trail import NOON, a_record, seal
 from tests.unit.audit.test_search import TERMS
@@ -193,6 +196,41 @@ async def test_a_page_ends_after_so_many_bytes(store: Store) -> None:
 
     assert first.next is not None
     assert 4_000_000 < sum(sizes) < 9_000_000
+
+
+class Measured(SqliteStore):
+    """A store that adds up what searches have read of it."""
+
+    sizes: list[int]
+
+    async def find_audit_blocks(self, tenant: str, query: AuditQuery) -> Sequence[AuditBlock]:
+        found = await super().find_audit_blocks(tenant, query)
+        self.sizes.append(sum(len(block.records) for block in found))
+        return found
+
+
+async def test_alternatives_share_the_size_of_a_page(tmp_path: Path) -> None:
+    reports = [f"DiagnosticReport/{number:036}" for number in range(1_000)]
+    store = Measured(tmp_path / "trail.db", deadline_seconds=10)
+    store.sizes = []
+    await store.start()
+    for hour in range(10):
+        at = NOON + 3_600_000 * hour
+        await seal(store, "t", [a_record(at=at, what=tuple(reports)) for _ in range(20)])
+    asked = [("subtype", "never"), ("entity", ",".join(reports[:8]))]
+    search = read_parameters(asked, TERMS)
+    at_a_time: list[int] = []
+
+    async def scan_measured(scan: Scan, size: int) -> Sequence[Found]:
+        at_a_time.append(sum(store.sizes))
+        store.sizes.clear()
+        return scan()
+
+    await find_page(store, "t", search, after=None, run=scan_measured)
+
+    assert len(search.keys) == 8
+    assert 0 < max(at_a_time) < MAX_BYTES + 8 * MAX_BLOCK_BYTES
+    await store.stop()
 
 
 async def test_a_record_is_read_by_its_place_alone(store: Store) -> None:

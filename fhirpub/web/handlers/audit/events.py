@@ -160,10 +160,11 @@ async def _find(handler: BaseHandler, search: AuditSearch, after: Place | None) 
     async def run(scan: Scan, size: int) -> Sequence[Found]:
         return scan() if size <= LARGE else await services.threads.run(tenant.id, scan)
 
-    page = await find_page(services.store, tenant.id, search, after=after, run=run)
-    make = partial(_serialize, page.found, _origin_of(handler))
-    size = sum(one.size for one in page.found)
-    bodies = make() if size <= LARGE // 4 else await services.threads.run(tenant.id, make)
+    async with services.audit_turns.turn(tenant.id):
+        page = await find_page(services.store, tenant.id, search, after=after, run=run)
+        make = partial(_serialize, page.found, _origin_of(handler))
+        size = sum(one.size for one in page.found)
+        bodies = make() if size <= LARGE // 4 else await services.threads.run(tenant.id, make)
     return Listing(
         bodies,
         partial(
