@@ -19,8 +19,10 @@ MAX_WAITING = 10_000
 """The maximum number of records of one tenant that wait while the store cannot be written."""
 MAX_WAITING_BYTES = 4 * 1024 * 1024
 """The size in bytes beyond which no other record of a tenant waits."""
-_ENOUGH = 1_000
-"""So many are handed in before the second is over."""
+_ENOUGH = 3_000
+"""So many of a tenant are handed in, or sealed, before the second is over."""
+MAX_TAKEN_BYTES = 1024 * 1024
+"""The size in bytes at which no more is taken: to seal often costs more than to seal much."""
 
 _log = logger()
 _Line = tuple[str, int, bytes]
@@ -119,7 +121,7 @@ class Recorder:
             for tenant in tenants
             if (lines := records.get(tenant))
         ]
-        taken = _some_of(places)
+        taken = _some_of(places, MAX_TAKEN_BYTES)
         for span, tenant, lines in taken:
             self._forget(span, tenant, len(lines))
         return taken
@@ -142,7 +144,8 @@ class Recorder:
     async def _flush_some(self) -> bool:
         """Store some records of one span of time; return whether they are stored."""
         span, records = next(iter(self._waiting.items()))
-        some = _some_of((span, tenant, lines) for tenant, lines in records.items())
+        places = ((span, tenant, lines) for tenant, lines in records.items())
+        some = _some_of(places, MAX_UNSEALED_BYTES)
         try:
             await self._store.add_audit_records(_joined({name: lines for _, name, lines in some}))
         except StoreUnavailable as problem:
@@ -185,10 +188,9 @@ class Recorder:
         return [None] * len(batch)
 
 
-def _some_of(places: Iterable[Taken]) -> list[Taken]:
-    """Return the first lines of what waits, as many as are handed in or sealed together."""
+def _some_of(places: Iterable[Taken], room: int) -> list[Taken]:
+    """Return the first lines of what waits, up to a size in bytes."""
     some: list[Taken] = []
-    room = MAX_UNSEALED_BYTES
     for span, tenant, lines in places:
         if room <= 0:
             break

@@ -14,14 +14,13 @@ from dataclasses import replace
 from fhirpub.audit.chain import next_blocks
 from fhirpub.audit.checkpoint import Checkpoint, Sign
 from fhirpub.audit.outlets import outlets_of
-from fhirpub.audit.recorder import Recorder, Taken
+from fhirpub.audit.recorder import MAX_TAKEN_BYTES, Recorder, Taken
 from fhirpub.audit.retention import delete_expired
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger, where
 from fhirpub.storage.audit_contract import (
-    MAX_UNSEALED_BYTES,
     AuditStore,
     SealedBlock,
     UnsealedAudit,
@@ -127,7 +126,7 @@ class Sealer:
             return True  # another process works: what is left, it seals
         for sealed in blocks:
             self._uncovered[sealed.block.tenant] = (sealed.block.number, sealed.block.end)
-        is_complete = unsealed.is_complete and _size(taken) < MAX_UNSEALED_BYTES
+        is_complete = unsealed.is_complete and _size(taken) < MAX_TAKEN_BYTES
         if is_complete and self._clock() >= self._checkpoint_due:
             await self.sign_checkpoints()
         return is_complete

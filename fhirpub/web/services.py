@@ -40,7 +40,7 @@ _ENTRIES_OF_OWNER = 48
 the event loop."""
 _AUDIT_SEARCHES, _AUDIT_OF_OWNER = 4, 2
 """So many searches for audit events read blocks at a time, and of one tenant: each may hold one of
-a megabyte for each of eight sets of keys."""
+one or two megabytes for each of eight sets of keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from fhirpub.audit.chain import ENTRY_SPAN_MS
-from fhirpub.audit.recorder import MAX_WAITING, MAX_WAITING_BYTES, Recorder
+from fhirpub.audit.recorder import MAX_TAKEN_BYTES, MAX_WAITING, MAX_WAITING_BYTES, Recorder
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.audit_contract import MAX_UNSEALED_BYTES, AuditStore
 
@@ -149,7 +149,7 @@ async def test_many_records_are_stored_before_the_second_is_over(
     recorder: Recorder, store: Fake
 ) -> None:
     running = asyncio.create_task(recorder.run())
-    for number in range(2_000):
+    for number in range(4_000):
         recorder.note("a", b"%d" % number, at=1)
     async with asyncio.timeout(0.9):
         while not store.calls:
@@ -202,7 +202,7 @@ async def test_much_is_handed_in_by_several_calls(recorder: Recorder, store: Fak
 async def test_what_is_taken_together_is_bounded_and_the_rest_goes_on_waiting(
     recorder: Recorder,
 ) -> None:
-    half = b"x" * (MAX_UNSEALED_BYTES // 2)
+    half = b"x" * (MAX_TAKEN_BYTES // 2)
     for tenant in ("a", "b"):
         for number in range(3):
             recorder.note(tenant, half + b"%d" % number, at=1)

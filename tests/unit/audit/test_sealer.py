@@ -242,7 +242,7 @@ async def test_much_that_was_noted_is_sealed_in_several_rounds(
 ) -> None:
     recorder = Recorder(store, deadline_seconds=5)
     sealer = a_sealer(store, clock, recorder=recorder)
-    line = encode(Access(action="search", query="q" * 2_000), Agent(client="c"), at=clock())
+    line = encode(Access(action="search", query="q" * 7_000), Agent(client="c"), at=clock())
     for _ in range(500):
         recorder.note(LAB, line, at=clock())
 
