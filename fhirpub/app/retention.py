@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
+from functools import partial
 
-from fhirpub.audit.record import BEGUN, Access, Agent, name_of
+from fhirpub.audit.record import BEGUN, Access, Agent, encode, name_of
 from fhirpub.config.retention import Policy, policies_of
 from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.erasure.erase import Begun, Eraser
@@ -122,4 +123,5 @@ class RetentionRound:
         if self._services.audit is not None:
             access = Access(action="erase", status=status, what=(name_of(order.type, order.id),))
             agent = Agent(environment=self._services.config.auth.environment, user=OPERATOR)
-            await self._services.audit.write(order.tenant, access, agent)
+            record = partial(encode, access, agent)
+            await self._services.audit.write(order.tenant, lambda at: record(at=at))
