@@ -190,6 +190,8 @@ def test_after_kills_no_canary_is_left_and_all_else_is_as_before(
     if "mongodb" in store_url:
         sweep_documents(process, store_url, lab.tenant.id, ours)
     assert canaries.found_in(bytes_of(store_url, tmp_path)) == []
+    verdicts = {one["tenant"]: one["verdict"] for one in process.command("audit", "verify")}
+    assert verdicts[lab.tenant.id] == "right"
 
 
 def verify_endpoint(lab: Integrator, receiver: Receiver) -> None:
