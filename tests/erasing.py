@@ -53,3 +53,8 @@ class Operator:
     def plan(self, address: str) -> Erased:
         """Return what would be erased."""
         return self.service.call(self.eraser.plan(address.partition("/")[2]))
+
+    def orders(self, *, unfinished: bool = False) -> list[Erasure]:
+        """Return the orders of the tenant."""
+        found = self.store.erasures(tenant=self.lab.tenant.id, unfinished=unfinished)
+        return [*self.service.call(found)]

@@ -7,6 +7,7 @@ import secrets
 from collections import Counter
 from functools import partial
 
+from fhirpub.app.erasures import eraser_of
 from fhirpub.audit.record import BEGUN, Access, Agent, encode, name_of
 from fhirpub.config.retention import Policy, policies_of
 from fhirpub.errors import StoreUnavailable
@@ -18,7 +19,6 @@ from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.leases import Leases
 from fhirpub.tenant import Tenant
 from fhirpub.web.services import Services
-from fhirpub.webhooks.transport.envelope import without_details
 
 _LEASE, _LEASE_SECONDS = "retention", 60.0
 _FIRST_SECONDS, _DAY_SECONDS = 600.0, 86_400.0
@@ -72,23 +72,25 @@ class RetentionRound:
 
     async def _apply(self, policy: Policy, tenant: Tenant) -> int:
         """Erase what a policy names, or count it; return how many resources it was."""
-        eraser = Eraser(
-            tenant=tenant,
-            store=self._services.store,
-            context=self._services.context,
-            strip=without_details,
-        )
+        eraser = eraser_of(self._services, tenant)
         count, begun = 0, list[Begun]()
-        async for resource_id in expired(policy, tenant=tenant, context=self._services.context):
-            if not self._config.erase:
-                count += 1
-                continue
-            begun += await self._erase(policy, resource_id, eraser)
-            if len(begun) == _AT_ONCE:
-                await eraser.finish(begun)
-                count, begun = count + len(begun), []
-        await eraser.finish(begun)
-        return count + len(begun)
+        try:
+            async for resource_id in expired(
+                policy, tenant=tenant, context=self._services.context
+            ):
+                one = (
+                    []
+                    if not self._config.erase
+                    else await self._erase(policy, resource_id, eraser)
+                )
+                count += len(one) if self._config.erase else 1
+                begun += one
+                if len(begun) == _AT_ONCE:
+                    finishing, begun = begun, []
+                    await eraser.finish(finishing)
+        finally:
+            await eraser.finish(begun)
+        return count
 
     async def _erase(self, policy: Policy, resource_id: str, eraser: Eraser) -> list[Begun]:
         """Erase one resource; return nothing if it is on hold."""

@@ -11,6 +11,7 @@ from contextlib import (
     suppress,
 )
 
+from fhirpub.app.erasures import InterruptedErasures
 from fhirpub.app.retention import RetentionRound
 from fhirpub.app.secret_checks import follow_keys
 from fhirpub.errors import StoreUnavailable
@@ -60,6 +61,7 @@ async def run_server(
             services.quota_exchange.run(),
             services.loop_lag.run(services.metrics.loop_lag.observe),
             follow_keys(services.store.cipher),
+            InterruptedErasures(services).run(),
             RetentionRound(services).run(),
         )
     ]

@@ -70,7 +70,7 @@ async def history(
     # How many there are of a time would have to be counted.
     total = None
     if asked.since is None and asked.at is None:
-        total = latest.version - await _erased_below(latest, tenant=tenant, context=context)
+        total = await _count_versions(latest, tenant=tenant, context=context)
     return listing_of(page, links, total)
 
 
@@ -174,12 +174,17 @@ async def _matching(
     return found[: asked.limit], True
 
 
-async def _erased_below(latest: Version, *, tenant: Tenant, context: Context) -> int:
-    """Return the number of the last tombstone below a version, 0 if there is none."""
+async def _count_versions(latest: Version, *, tenant: Tenant, context: Context) -> int | None:
+    """Return the number of versions since the registration, or since the last tombstone.
+
+    None if it would have to be counted: a result may be new in a resource that was erased before.
+    """
     if latest.is_first:
-        return latest.version - 1
+        return 1
     first = await context.resources.version(tenant.id, latest.id, 1)
-    return tombstone_of(first).version if is_tombstone(first) else 0
+    if first is None:
+        return None
+    return latest.version - (tombstone_of(first).version if is_tombstone(first) else 0)
 
 
 def _current_during(

@@ -48,6 +48,9 @@ async def vread(
         if str(number) == version:
             found = await context.resources.version(tenant.id, resource_id, number)
     refuse_erased(found, type_name)
+    if found is not None:  # it may be erased already, and not emptied yet
+        newest = await context.resources.latest_public(tenant.id, resource_id)
+        refuse_erased(newest, type_name)
     if found is None or found.type != type_name:
         raise NoSuchResource(type_name, f"{resource_id}/_history/{version}")
     return found

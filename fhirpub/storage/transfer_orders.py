@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fhirpub.storage.store import Store
 
 _PAGE = 100
@@ -15,8 +17,9 @@ async def copy_erasures(source: Store, target: Store) -> None:
     after = ("", "")
     while page := await source.erasures(after=after, limit=_PAGE):
         for erasure in page:
-            await target.put_erasure(erasure)
             tombstone = await target.version(erasure.tenant, erasure.id, erasure.version)
+            missing = replace(erasure, version=0, finished=None)  # until the next run copies it
+            await target.put_erasure(erasure if tombstone else missing)
             while tombstone and await target.erase_versions(erasure.tenant, tombstone):
                 pass
         after = (page[-1].tenant, page[-1].id)

@@ -5,25 +5,34 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fhirpub.app.erasures import InterruptedErasures
 from fhirpub.app.stores import open_store
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.settings import Config
+from fhirpub.config.storage import StorageConfig
 from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.interactions.erasure.patients import patients_by_identifier, resources_of
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage import transfer as copying
 from fhirpub.storage.erasure.contract import Hold
+from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.api.test_patients import HOSPITAL, NATIONAL, identified, of
+from tests.api.test_patients import HOSPITAL, NATIONAL, identified, of, subject_of
+from tests.api.test_patients_held import referring
 from tests.api.test_webhooks_at_work import ENDPOINTS, SETTINGS, act, states
-from tests.bodies import SYSTEM, document, register_body
+from tests.bodies import SYSTEM, document, patient, register_body
 from tests.erasing import Operator
 from tests.panels import panel, result, specimen
 from tests.waiting import wait_until
@@ -363,6 +372,181 @@ def test_what_is_on_hold_is_not_erased(
     operator.service.call(operator.store.delete_hold(lab.tenant.id, (type_name, id_)))
     operator.erase(published.report)
     assert lab.get(f"{BASE}/{published.report}").status == 410
+
+
+def test_the_first_order_is_the_one_that_stays(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report, operator="alice", reason="order A")
+    operator.erase(published.report, operator="bob", reason="order B", allows_reuse=True)
+
+    (order,) = operator.orders()
+    assert (order.operator, order.reason, order.allows_reuse) == ("alice", "order A", False)
+    assert lab.register(register_body("R-1")).status == 409
+
+
+def test_an_order_by_a_clock_that_is_behind_erases_what_was_registered_again(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report, allows_reuse=True)
+    lab.register(panel("R-1", result("hb", 7.5)))
+
+    erased = operator.erase(published.report, ordered=1)
+
+    assert erased.version == 4
+    assert lab.get(f"{BASE}/{published.report}").status == 410
+
+
+def test_an_interrupted_order_is_completed_by_the_service(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    store = operator.store
+    order = operator.order(published.report)
+    operator.service.call(store.put_erasure(order))
+    tombstone = Tombstone(version=2, at=now_ms(), operator="eve", reason="order 7")
+    first = operator.service.call(store.version(lab.tenant.id, order.id, 1))
+    assert first is not None
+    operator.service.call(
+        store.add(lab.tenant.id, husk_of(replace(first, version=2, audit=b""), tombstone))
+    )
+    assert operator.orders(unfinished=True) != []
+
+    async def complete() -> int:
+        return await InterruptedErasures(operator.service.services).complete(young_ms=0)
+
+    assert operator.service.call(complete()) >= 1
+    assert operator.orders(unfinished=True) == []
+    assert lab.get(f"{BASE}/{published.report}/_history/1").status == 410
+
+
+def test_an_order_that_is_put_on_hold_meanwhile_is_refused_and_not_resumed(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    order = operator.order(published.report)
+    operator.service.call(operator.store.put_erasure(order))
+    hold = Hold(
+        tenant=lab.tenant.id,
+        type=order.type,
+        id=order.id,
+        since=1,
+        operator="eve",
+        reason="case 3",
+    )
+    operator.service.call(operator.store.put_hold(hold))
+
+    with pytest.raises(NotErasable):
+        operator.service.call(operator.eraser.resume(order))
+
+    assert operator.orders(unfinished=True) == []
+    assert lab.get(f"{BASE}/{published.report}").status == 200
+
+
+def test_a_body_that_refers_to_a_held_patient_is_registered_again(
+    lab: Integrator, operator: Operator
+) -> None:
+    person = subject_of(lab.register(of("held", patient())))
+    address = address_of(lab.register(referring("R-1", person)))
+    operator.erase(address, allows_reuse=True)
+
+    again = lab.register(referring("R-1", person))
+
+    assert again.status == 201
+    assert again.headers["location"].endswith(f"{address}/_history/3")
+
+
+def test_reports_that_only_refer_to_a_patient_are_found_by_its_identifier(
+    lab: Integrator, operator: Operator
+) -> None:
+    stating = lab.register(of("A", identified((NATIONAL, "1"))))
+    held = address_of(lab.register(referring("B", subject_of(stating))))
+    operator.erase(address_of(stating))
+
+    found = resources_by_identifier(operator.service, lab, (NATIONAL, "1"))
+
+    assert {f"{type_name}/{id_}" for id_, type_name in found.items()} == {held}
+
+
+def test_a_reference_to_an_erased_patient_is_a_problem_of_the_body(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    kept = publish(lab, "R-2")
+    operator.erase(published.report)
+
+    registered = lab.register(referring("R-3", published.patient))
+    revised = lab.request(
+        "POST",
+        f"{BASE}/{kept.report}/$revise",
+        referring("R-2", published.patient),
+        {"If-Match": "*"},
+    )
+
+    assert (registered.status, revised.status) == (400, 400)
+
+
+def test_the_history_of_a_result_that_is_new_after_an_erasure_has_no_wrong_total(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    operator.erase(published.report, allows_reuse=True)
+    again = lab.register(panel("R-1", result("new", 7.5)))
+    new = next(
+        one["valueReference"]["reference"]
+        for one in again.json["parameter"]
+        if "valueReference" in one
+    )
+    body = panel("R-1", result("new", 8.5))
+    revised = lab.request("POST", f"{BASE}/{published.report}/$revise", body, {"If-Match": "*"})
+    assert revised.status == 200
+
+    history = lab.get(f"{BASE}/{new}/_history").json
+
+    assert len(history["entry"]) == 2
+    assert history.get("total") in (None, 2)
+
+
+def test_a_reader_of_the_file_stops_no_writer_and_keeps_the_order_open(tmp_path: Path) -> None:
+    config = Config(storage=StorageConfig(deadline_seconds=1))
+    with RunningService(tmp_path, config=config) as service:
+        lab = service.integrator()
+        operator, published = Operator(service, lab), publish(lab)
+        with closing(sqlite3.connect(tmp_path / "fhirpub.db", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM version").fetchall()
+            with ThreadPoolExecutor(1) as thread:
+                erasing = thread.submit(operator.erase, published.report)
+                slowest = max(_time_of_registration(lab, number) for number in range(20))
+                erased = erasing.result()
+
+        assert not erased.is_complete
+        assert slowest < 0.8
+        assert len(operator.orders(unfinished=True)) == 1
+        operator.erase(published.report)
+        assert operator.orders(unfinished=True) == []
+
+
+def _time_of_registration(lab: Integrator, number: int) -> float:
+    begun = time.monotonic()
+    assert lab.register(register_body(f"other-{number}")).status == 201
+    return time.monotonic() - begun
+
+
+def test_a_delivery_on_its_way_keeps_no_response(tmp_path: Path) -> None:
+    config = Config(webhooks=SETTINGS)
+    with Receiver() as receiver, RunningService(tmp_path, config=config) as service:
+        lab = service.integrator()
+        endpoint = lab.request("POST", ENDPOINTS, {"url": receiver.url}).json
+        receiver.answer(Reply(status=200, echo=True))
+        assert act(lab, endpoint, "verify").json["state"] == "active"
+        receiver.answer(Reply(status=200, body=b"R-1 taken", delay=1.5))
+        receiver.received.clear()
+        published = publish(lab)
+        receiver.wait(1)
+
+        Operator(service, lab).erase(published.report)
+
+        stored = service.call(service.services.store.scan_deliveries(limit=100))
+        first = next(one for one in stored if one.event_type == "diagnostic_report.created")
+        assert first.state == "delivered"
+        assert first.attempts[-1].answer == b""
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from fhirpub.storage.contract import Version
-from fhirpub.storage.erasure.contract import ErasedStep, Erasure, ErasureStore, Hold
+from fhirpub.storage.erasure.contract import (
+    ErasedDeliveries,
+    ErasedStep,
+    Erasure,
+    ErasureStore,
+    Hold,
+)
 from fhirpub.storage.store import Store
 
 
@@ -42,7 +48,7 @@ class ErasureWrapper(ErasureStore):
 
     async def erase_deliveries(
         self, tenant: str, events: str, change: Callable[[bytes], bytes]
-    ) -> int:
+    ) -> ErasedDeliveries:
         return await self.inner.erase_deliveries(tenant, events, change)
 
     async def put_hold(self, hold: Hold) -> None:

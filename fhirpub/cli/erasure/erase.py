@@ -12,7 +12,7 @@ import click
 
 from fhirpub.app.console import TenantConsole, open_console
 from fhirpub.cli.erasure.listing import export, list_, resume
-from fhirpub.cli.erasure.work import Note, Work, records_of, rest_of
+from fhirpub.cli.erasure.work import Note, Work, records_of, report_refused, rest_of
 from fhirpub.cli.options import Command, with_config, with_json, with_note
 from fhirpub.cli.patient.naming import IdentifierType, id_of
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_table
@@ -243,7 +243,10 @@ async def _erase(
         if not options.yes:
             await asyncio.to_thread(_ask, planned)
         await work.resume()
-        return await work.erase(planned, options.note), meant.moved
+        work.refused.clear()
+        erased = await work.erase(planned, options.note)
+        report_refused(work)
+        return erased, meant.moved
 
 
 def _ask(planned: Sequence[Erased]) -> None:
@@ -273,6 +276,9 @@ def _show(erased: Sequence[Erased], moved: Mapping[str, str], options: _Options)
             "meant as well.",
             err=True,
         )
+    before = [f"{one.type}/{one.id}" for one in erased if not one.versions]
+    if before:
+        click.echo(f"Erased before, see `fhirpub erase list`: {', '.join(before)}.", err=True)
     if not options.dry_run:
         for line in rest_of(erased):
             click.echo(line, err=True)

@@ -7,12 +7,18 @@ import asyncio
 import click
 
 from fhirpub.app.changes import record_read, recorded
+from fhirpub.app.console import TenantConsole, open_console
 from fhirpub.app.stores import open_store
 from fhirpub.auth.tenants import require_tenant
 from fhirpub.cli.options import with_config, with_json, with_note
 from fhirpub.cli.printing import Record, print_record, print_table
 from fhirpub.config.settings import Config
+from fhirpub.errors import NoSuchResource
 from fhirpub.fhir.times import instant
+from fhirpub.interactions.erased import ResourceErased
+from fhirpub.interactions.indexing.persons import PATIENT
+from fhirpub.interactions.patients.read import read_patient
+from fhirpub.interactions.read import read
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.erasure.contract import Hold
 from fhirpub.tenant import is_resource_id
@@ -79,8 +85,9 @@ def add(
     )
 
     async def run() -> None:
-        async with open_store(config, create=False) as store:
-            await require_tenant(store, tenant_id)
+        async with open_console(config, tenant_id) as console:
+            await _require_resource(resource, console)
+            store = console.store
             async with recorded(config, store, "hold.add", resource, tenant=tenant_id):
                 await store.put_hold(on_hold)
 
@@ -123,6 +130,21 @@ def list_(tenant_id: str, config: Config, *, as_json: bool) -> None:
 
     rows = [_row(one) for one in asyncio.run(run())]
     print_table(rows, as_json=as_json, empty="Nothing is on hold.")
+
+
+async def _require_resource(resource: tuple[str, str], console: TenantConsole) -> None:
+    """Raise ClickException if a hold would protect nothing."""
+    type_name, id_ = resource
+    tenant, context = console.tenant, console.context
+    try:
+        if type_name == PATIENT:
+            await read_patient(id_, tenant=tenant, context=context)
+        else:
+            await read(type_name, id_, tenant=tenant, context=context)
+    except (NoSuchResource, ResourceErased) as problem:
+        raise click.ClickException(
+            f"{problem}: put the report on hold, one of its results, or a Patient"
+        ) from None
 
 
 def _row(one: Hold) -> Record:

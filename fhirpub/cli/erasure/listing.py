@@ -18,7 +18,7 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
 from fhirpub.config.settings import Config
 from fhirpub.fhir.times import instant
-from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.storage.erasure.contract import Erasure, Hold
 from fhirpub.storage.store import Store
 
 _PAGE = 100
@@ -60,10 +60,13 @@ Example:
 @_only_of_tenant
 @with_config
 def export(file: TextIO, tenant_id: str | None, config: Config) -> None:
-    """Write all orders as lines of JSON, to be repeated on a backup that is restored."""
-    file.writelines(
-        line_of(one) for one in asyncio.run(_list(config, tenant_id, unfinished=False))
-    )
+    """Write orders that were carried out, and holds, as lines of JSON.
+
+    `fhirpub restore` repeats them on a backup that is restored.
+    """
+    orders, holds = asyncio.run(_export(config, tenant_id))
+    file.writelines(map(_line_of, orders))
+    file.writelines(map(_line_of, holds))
 
 
 @click.command()
@@ -94,6 +97,14 @@ async def _list(config: Config, tenant_id: str | None, *, unfinished: bool) -> l
         return found
 
 
+async def _export(config: Config, tenant_id: str | None) -> tuple[list[Erasure], list[Hold]]:
+    orders = await _list(config, tenant_id, unfinished=False)
+    async with open_store(config, create=False) as store:
+        tenants = [tenant_id] if tenant_id else [tenant.id for tenant in await store.tenants()]
+        holds = [hold for tenant in tenants for hold in await store.holds(tenant)]
+    return [one for one in orders if one.version], holds
+
+
 async def orders_in(
     store: Store, tenant_id: str | None = None, *, unfinished: bool = False
 ) -> AsyncGenerator[Erasure, None]:
@@ -107,6 +118,5 @@ async def orders_in(
         after = (page[-1].tenant, page[-1].id)
 
 
-def line_of(order: Erasure) -> str:
-    """Return an order as a line of a file."""
-    return json.dumps(asdict(order), ensure_ascii=False) + "\n"
+def _line_of(record: Erasure | Hold) -> str:
+    return json.dumps(asdict(record), ensure_ascii=False) + "\n"

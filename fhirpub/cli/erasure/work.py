@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+import click
+
 from fhirpub.app.changes import recorded
 from fhirpub.app.console import TenantConsole
 from fhirpub.cli.printing import Record
@@ -40,6 +42,8 @@ class Work:
         self._console = console
         self._line = ProgressLine(at_once=False)
         self._done, self._total = 0, 0
+        self.refused: list[str] = []
+        """Why resources were not erased."""
         self._eraser = Eraser(
             tenant=console.tenant,
             store=console.store,
@@ -92,19 +96,27 @@ class Work:
         erased: list[Erased] = []
         try:
             for start in range(0, len(orders), _AT_ONCE):
-                begun = [await self._begin(one, act) for one in orders[start : start + _AT_ONCE]]
-                await self._eraser.finish(begun)
+                begun: list[Begun] = []
+                try:
+                    for order in orders[start : start + _AT_ONCE]:
+                        begun += await self._begin(order, act)
+                finally:
+                    await self._eraser.finish(begun)
                 erased += [one.erased for one in begun]
         finally:
             self._line.end()
         return erased
 
-    async def _begin(self, order: Erasure, act: _Act) -> Begun:
+    async def _begin(self, order: Erasure, act: _Act) -> list[Begun]:
+        """Begin an order; one that is refused, since it is on hold by now, stops no other."""
         what, store = (order.type, order.id), self._console.store
-        async with recorded(self._config, store, "erase", what, tenant=order.tenant):
-            begun = await act(order)
         self._done += 1
-        return begun
+        try:
+            async with recorded(self._config, store, "erase", what, tenant=order.tenant):
+                return [await act(order)]
+        except NotErasable as refusal:
+            self.refused.append(str(refusal))
+            return []
 
     def _show(self, erased: Erased) -> None:
         self._line.show(
@@ -140,6 +152,12 @@ def rest_of(erased: Sequence[Erased]) -> Iterator[str]:
         )
     if any(not one.is_complete and not one.documents_later for one in erased):
         yield (
-            "The journal of the store file could not be emptied, since another process reads "
-            "it: repeat the command when it has stopped, or restart the service."
+            "The journal of the store file could not be emptied, since another process reads it: "
+            "a running service tries again, and so does `fhirpub erase resume`."
         )
+
+
+def report_refused(work: Work) -> None:
+    """Raise ClickException if some resources were refused; the others are erased."""
+    if work.refused:
+        raise click.ClickException("; ".join(work.refused))

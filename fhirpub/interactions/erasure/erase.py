@@ -17,7 +17,7 @@ from fhirpub.interactions.erasure.holds import check_holds
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.contract import Erasure
-from fhirpub.storage.erasure.tombstones import Tombstone, husk_of, is_erased
+from fhirpub.storage.erasure.tombstones import Tombstone, husk_of, is_erased, tombstone_of
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
@@ -87,7 +87,7 @@ class Eraser:
         ``besides`` are the ids of what is to be erased with it: documents are not kept for them.
         """
         extent = await extent_of(resource_id, tenant=self.tenant, store=self.store)
-        await check_holds(extent, tenant=self.tenant, store=self.store, context=self.context)
+        await self._check_holds(extent)
         kept = await self.store.shared_documents(
             self.tenant.id, extent.documents, besides=[resource_id, *besides]
         )
@@ -111,7 +111,7 @@ class Eraser:
         await self.finish([begun])
         return begun.erased
 
-    async def begin(self, order: Erasure) -> Begun:
+    async def begin(self, order: Erasure, *, is_repeated: bool = False) -> Begun:
         """Erase all versions and documents of a resource; :meth:`finish` does the rest.
 
         Raises NotErasable if there is no such resource or it is on hold, StoreUnavailable: then
@@ -120,14 +120,32 @@ class Eraser:
         extent = await extent_of(order.id, tenant=self.tenant, store=self.store)
         order = replace(order, type=extent.type)
         if not is_erased(extent.newest):
-            await check_holds(extent, tenant=self.tenant, store=self.store, context=self.context)
+            if extent.tombstones and not is_repeated:  # whatever the clocks of others say
+                order = replace(order, ordered=max(order.ordered, extent.tombstones[-1].at + 1))
+            if not is_repeated:
+                await self._check_holds(extent)
             await self.store.put_erasure(order)
-        return await self.resume(order)
+        return await self.resume(order, is_repeated=is_repeated)
 
-    async def resume(self, order: Erasure) -> Begun:
-        """Go on with an order that was interrupted. Raises what :meth:`begin` raises."""
-        extent, tombstone = await self._commit(order)
-        order = replace(order, version=tombstone.version)
+    async def resume(self, order: Erasure, *, is_repeated: bool = False) -> Begun:
+        """Go on with an order that was interrupted. Raises what :meth:`begin` raises.
+
+        An order that is refused, since the resource was put on hold, is not resumed again.
+        """
+        try:
+            extent, tombstone = await self._commit(order, is_repeated=is_repeated)
+        except NotErasable:
+            await self.store.put_erasure(replace(order, finished=self.context.clock()))
+            raise
+        said = tombstone_of(tombstone)  # another order may have been first
+        order = replace(
+            order,
+            version=said.version,
+            ordered=min(order.ordered, said.at),
+            operator=said.operator,
+            reason=said.reason,
+            allows_reuse=said.allows_reuse,
+        )
         await self.store.put_erasure(order)
         erased = Erased(type=order.type, id=order.id, version=tombstone.version)
         while step := await self.store.erase_versions(self.tenant.id, tombstone):
@@ -149,6 +167,7 @@ class Eraser:
         """Erase a resource that the store may not have, as one that was erased elsewhere.
 
         Its identifier cannot be registered any more, or above the tombstone, as the order says.
+        No hold forbids it: when the order was carried out there was none.
         """
         if await self.store.latest(self.tenant.id, order.id) is None:
             tombstone = _tombstone_of(order, number=1, at=order.ordered)
@@ -165,7 +184,7 @@ class Eraser:
             )
             await self.store.put_erasure(order)
             await self.store.add(self.tenant.id, husk_of(nothing, tombstone))
-        return await self.begin(order)
+        return await self.begin(order, is_repeated=True)
 
     async def finish(self, begun: Sequence[Begun]) -> None:
         """Remove content from deliveries and journals, and record that orders are finished.
@@ -177,16 +196,17 @@ class Eraser:
             return
         await self._wait_for_relay([one.order for one in begun])
         for one in begun:
-            events = f"evt_{one.order.id.replace('-', '')}_"
-            one.erased.deliveries = await self.store.erase_deliveries(
-                self.tenant.id, events, self.strip
-            )
+            one.erased.deliveries = await self._erase_deliveries(one.order)
         is_gone = await self.store.forget_erased()
         for one in begun:
             one.erased.is_complete = is_gone and not one.erased.documents_later
-            await self.store.put_erasure(replace(one.order, finished=self.context.clock()))
+            if is_gone:  # otherwise it is to be resumed
+                await self.store.put_erasure(replace(one.order, finished=self.context.clock()))
 
-    async def _commit(self, order: Erasure) -> tuple[Extent, Version]:
+    async def _check_holds(self, extent: Extent) -> None:
+        await check_holds(extent, tenant=self.tenant, store=self.store, context=self.context)
+
+    async def _commit(self, order: Erasure, *, is_repeated: bool) -> tuple[Extent, Version]:
         """Add the tombstone of an order unless it is there; return what was below, and it."""
         for _race in range(_RACES):
             extent = await extent_of(order.id, tenant=self.tenant, store=self.store)
@@ -196,7 +216,8 @@ class Eraser:
                 if found is None:
                     raise NotErasable(f"{order.type}/{order.id} has no version {number}")
                 return extent, found
-            await check_holds(extent, tenant=self.tenant, store=self.store, context=self.context)
+            if not is_repeated:
+                await self._check_holds(extent)
             tombstone = self._tombstone(order, extent)
             if await self.store.add(self.tenant.id, tombstone):
                 self.context.added()
@@ -209,10 +230,11 @@ class Eraser:
         at = max(self.context.clock(), newest.updated + 1)
         tombstone = _tombstone_of(order, number=number, at=at)
         # Above every version of a member, each of which came with another version of this.
-        one, *members = (
-            husk_of(replace(each, version=number, created=each.created, updated=at), tombstone)
-            for each in (newest, *extent.members.values())
-        )
+        one = husk_of(replace(newest, version=number, updated=at), tombstone)
+        members = [
+            husk_of(replace(each, version=number, updated=at), tombstone.of_member())
+            for each in extent.members.values()
+        ]
         events = [
             {"id": f"{order.id}.{number}.{place}", "type": f"{subject}.{_ACTION}", "data": {}}
             for place, subject in enumerate(sorted(extent.subjects), start=1)
@@ -225,6 +247,23 @@ class Eraser:
         erased.documents = await self.store.erase_documents(tenant, names)
         erased.documents_kept = len(kept)
         erased.documents_later = len(names) - len(kept) - erased.documents
+
+    async def _erase_deliveries(self, order: Erasure) -> int:
+        """Remove content from deliveries, also what receivers respond to those on their way.
+
+        Raises StoreUnavailable if one of them takes too long.
+        """
+        events = f"evt_{order.id.replace('-', '')}_"
+        until = asyncio.get_running_loop().time() + _RELAY_SECONDS
+        changed = 0
+        while True:
+            erased = await self.store.erase_deliveries(self.tenant.id, events, self.strip)
+            changed += erased.changed
+            if erased.leased <= self.context.clock():
+                return changed
+            if asyncio.get_running_loop().time() > until:
+                raise StoreUnavailable("events of the resource are being delivered")
+            await asyncio.sleep(_RELAY_PAUSE_SECONDS)
 
     async def _wait_for_relay(self, orders: Sequence[Erasure]) -> None:
         """Wait until the events of tombstones are published, or no relay works.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass
 
+from fhirpub.fhir.elements import items_of, literals_of
+from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.statements import Source, sources_of, statement_in
@@ -41,7 +43,18 @@ async def patients_by_identifier(
             statement = statement_in(version, source)
             if statement is not None:
                 found[statement.patient_id] = None
+            for literal in _subjects_of(version, source):  # also one that another stated
+                found[literal] = None
     return [*found]
+
+
+def _subjects_of(version: Version, source: Source) -> Iterator[str]:
+    """Yield the ids of the Patients that a version refers to."""
+    items = (item for _at, item in items_of(loads_stored(version.body), source.element))
+    for literal in literals_of(items):
+        type_name, _, patient_id = literal.partition("/")
+        if type_name == PATIENT:
+            yield patient_id
 
 
 async def resources_of(patients: Iterable[str], *, tenant: Tenant, context: Context) -> OfPatients:

@@ -33,8 +33,14 @@ def check_policies(policies: Iterable[Policy], context: Context) -> None:
         at = f"[retention] policies: {policy.text!r}: "
         if policy.type not in context.types:
             problems.append(f"{at}{policy.type} is no enabled type of resources")
-        elif policy.statuses and _STATUS not in context.searched[policy.type].parameters:
+            continue
+        served = context.types[policy.type]
+        known = served.create_statuses | served.update_statuses
+        unknown = [status for status in policy.statuses if status not in known]
+        if policy.statuses and _STATUS not in context.searched[policy.type].parameters:
             problems.append(f"{at}{policy.type} cannot be searched by status")
+        elif unknown:
+            problems.append(f"{at}{policy.type} is never {', '.join(unknown)}")
     if problems:
         raise ConfigurationError("\n".join(problems))
 

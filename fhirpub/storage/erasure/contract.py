@@ -75,6 +75,19 @@ class ErasedStep:
         return bool(self.versions or self.members)
 
 
+@dataclass(frozen=True, slots=True)
+class ErasedDeliveries:
+    """What was erased of deliveries.
+
+    Attributes:
+        changed: The number of deliveries that had another body, or a response.
+        leased: Until when, in milliseconds, a process may be sending one of them; 0 for never.
+    """
+
+    changed: int = 0
+    leased: int = 0
+
+
 class ErasureStore(ABC):
     """Erasure. Every method may raise StoreUnavailable."""
 
@@ -150,8 +163,10 @@ class ErasureStore(ABC):
     @abstractmethod
     async def erase_deliveries(
         self, tenant: str, events: str, change: Callable[[bytes], bytes]
-    ) -> int:
+    ) -> ErasedDeliveries:
         """Replace the bodies of deliveries, and forget what receivers responded.
+
+        A delivery that is leased may store a response afterwards: then the call is to be repeated.
 
         Args:
             tenant: The tenant of the endpoints.
@@ -159,7 +174,7 @@ class ErasureStore(ABC):
             change: Returns a body without the content; called again, it returns the same.
 
         Returns:
-            The number of deliveries that had another body, or a response.
+            What was erased.
         """
 
     @abstractmethod

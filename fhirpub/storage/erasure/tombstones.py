@@ -8,7 +8,7 @@ type.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import orjson
@@ -33,18 +33,28 @@ class Tombstone:
 
     version: int
     at: int
-    operator: str
-    reason: str
+    operator: str = ""
+    reason: str = ""
     allows_reuse: bool = False
 
     def encode(self) -> bytes:
         """Return it as the body of the versions that it stands for."""
-        return orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)
+        given = {name: value for name, value in asdict(self).items() if value}
+        return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+
+    def of_member(self) -> Tombstone:
+        """Return it as members have it, of which there may be thousands."""
+        return replace(self, operator="", reason="")
 
 
 def is_erased(version: Version) -> bool:
     """Return whether the content of a version was erased, or it is a tombstone."""
     return version.type.startswith(MARK)
+
+
+def is_emptied(version: Version) -> bool:
+    """Return whether the content of a version was erased: a tombstone never had any."""
+    return is_erased(version) and tombstone_of(version).version != version.version
 
 
 def tombstone_of(version: Version) -> Tombstone:
@@ -61,6 +71,11 @@ def erased_type(type_name: str) -> str:
 def fhir_type(stored: str) -> str:
     """Return the FHIR type of a version by its stored type, whether it is erased or not."""
     return stored.removeprefix(MARK)
+
+
+def member_body(tombstone: Version) -> bytes:
+    """Return the body of the members of erased versions, by the tombstone of these."""
+    return tombstone_of(tombstone).of_member().encode()
 
 
 def husk_of(version: Version, tombstone: Tombstone) -> Version:

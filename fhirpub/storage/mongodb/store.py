@@ -30,6 +30,7 @@ from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, BlobInfo, Page, SearchQuery, Version
+from fhirpub.storage.erasure.tombstones import MARK
 from fhirpub.storage.mongodb import documents, schema
 from fhirpub.storage.mongodb.audit import MongoAudit
 from fhirpub.storage.mongodb.client_activity import MongoClientActivity
@@ -245,9 +246,12 @@ class MongoStore(
         wanted = {"id": resource_id, "version": version, "tenant": tenant}
         shown = {"type": True}
         for found in await self._list(schema.VERSION, wanted, shown, hint=schema.VERSION_KEY):
+            if found["type"].startswith(MARK):
+                continue
             change = {"$set": {"search": documents.found_by(tenant, found["type"], search)}}
+            same = {**wanted, "type": found["type"]}  # not erased in the meantime
             async with within(self._deadline):
-                await self._collection(schema.VERSION).update_one(wanted, change)
+                await self._collection(schema.VERSION).update_one(same, change)
 
     async def _replace_search_of_member(
         self, tenant: str, key: documents.Key, search: bytes
@@ -257,7 +261,10 @@ class MongoStore(
         for found in await self._list(schema.VERSION, wanted, shown, hint=schema.BY_MEMBER):
             values = documents.found_by(tenant, found["members"][0]["type"], search)
             carrier = {"id": found["id"], "version": found["version"], "tenant": tenant}
+            if found["members"][0]["type"].startswith(MARK):
+                continue
             member = {"member.id": key[0], "member.version": key[1]}
+            member["member.type"] = found["members"][0]["type"]  # not erased in the meantime
             async with within(self._deadline):
                 await self._collection(schema.VERSION).update_one(
                     carrier,

@@ -47,7 +47,14 @@ class Checkpoints:
         return self._thread.submit(self._empty)
 
     def _empty(self) -> bool:
-        ((is_busy, *_pages),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        # One that waits for readers has the writer's lock all the while: so it never waits.
+        ((waits,),) = self._connection.execute("PRAGMA busy_timeout")
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            ((is_busy, *_pages),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {waits}")
         return not is_busy
 
     def close(self) -> None:

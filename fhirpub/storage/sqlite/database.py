@@ -108,8 +108,13 @@ class Database:
 
     async def empty_journal(self) -> bool:
         """Move the journal into the file and empty it; return whether this was possible."""
+        until = time.monotonic() + self._deadline
         with as_unavailable():
-            return await asyncio.wrap_future(self._checkpoints.empty())
+            while not await asyncio.wrap_future(self._checkpoints.empty()):
+                if time.monotonic() > until:
+                    return False
+                await asyncio.sleep(0.05)
+            return True
 
     async def close(self) -> None:
         """Finish what was handed in and close."""

@@ -13,8 +13,14 @@ from dataclasses import astuple
 from functools import partial
 
 from fhirpub.storage.contract import Version
-from fhirpub.storage.erasure.contract import ErasedStep, Erasure, ErasureStore, Hold
-from fhirpub.storage.erasure.tombstones import erased_type
+from fhirpub.storage.erasure.contract import (
+    ErasedDeliveries,
+    ErasedStep,
+    Erasure,
+    ErasureStore,
+    Hold,
+)
+from fhirpub.storage.erasure.tombstones import erased_type, member_body
 from fhirpub.storage.sqlite import schema
 from fhirpub.storage.sqlite.blobs import sweep
 from fhirpub.storage.sqlite.database import DatabaseMixin
@@ -28,11 +34,16 @@ _MEMBERS_AT_ONCE = 10
 _STEP_COST = 300
 """Rows of indexes that a step changes at most, by which it takes its turn."""
 _NO_EVENTS_BYTES = 2
+_DELIVERIES_AT_ONCE = 50
 _HOLD_FIELDS = sql.HOLD.split(", ")
 
 
 class SqliteErasure(DatabaseMixin, ErasureStore):
     """Erasure in the file."""
+
+    _passed: tuple[tuple[str, int], int] = (("", 0), 0)
+    """The tombstone of the last step, and the row of the last member that was erased below it:
+    without it each step would pass over all that are erased."""
 
     async def put_erasure(self, erasure: Erasure) -> None:
         await self._execute(sql.PUT_ERASURE, astuple(erasure))
@@ -50,9 +61,12 @@ class SqliteErasure(DatabaseMixin, ErasureStore):
         return [_erasure_of(row) for row in rows]
 
     async def erase_versions(self, tenant: str, tombstone: Version) -> ErasedStep:
-        step: ErasedStep = await self._open.write(
-            partial(_erase_step, tenant=tenant, tombstone=tombstone), index_rows=_STEP_COST
-        )
+        key = (tombstone.id, tombstone.version)
+        passed = self._passed[1] if self._passed[0] == key else 0
+        work = partial(_erase_step, tenant=tenant, tombstone=tombstone, passed=passed)
+        step: ErasedStep
+        step, passed = await self._open.write(work, index_rows=_STEP_COST)
+        self._passed = (key, passed)
         return step
 
     async def erase_documents(self, tenant: str, names: Collection[str]) -> int:
@@ -70,13 +84,26 @@ class SqliteErasure(DatabaseMixin, ErasureStore):
 
     async def erase_deliveries(
         self, tenant: str, events: str, change: Callable[[bytes], bytes]
-    ) -> int:
+    ) -> ErasedDeliveries:
         # The end of the range: every id that begins so is below it.
-        rows = await self._fetch_in_thread(sql.DELIVERIES, (tenant, events, f"{events}\U0010ffff"))
-        new = [(change(body), _without_answers(log), number, log) for number, body, log in rows]
+        range_ = (tenant, events, f"{events}\U0010ffff")
+        replaced, leased, last = 0, 0, 0
+        while rows := await self._fetch_in_thread(
+            sql.DELIVERIES, (*range_, last, _DELIVERIES_AT_ONCE)
+        ):
+            replaced += await self._replace_deliveries(rows, change)
+            last = rows[-1][0]
+            leased = max(leased, *(row[3] for row in rows))
+        return ErasedDeliveries(replaced, leased)
+
+    async def _replace_deliveries(
+        self, rows: Sequence[Row], change: Callable[[bytes], bytes]
+    ) -> int:
+        """Replace those that have content, unless an attempt begins or ends in between."""
+        new = [(change(body), _without_answers(log), number, log) for number, body, log, _ in rows]
         changed = [
             after
-            for after, (_number, body, log) in zip(new, rows, strict=True)
+            for after, (_number, body, log, _leased) in zip(new, rows, strict=True)
             if after[:2] != (body, log)
         ]
 
@@ -86,8 +113,6 @@ class SqliteErasure(DatabaseMixin, ErasureStore):
         if not changed:
             return 0
         replaced: int = await self._open.write(work, index_rows=len(changed))
-        if replaced < len(changed):  # an attempt has begun or ended in between
-            replaced += await self.erase_deliveries(tenant, events, change)
         return replaced
 
     async def put_hold(self, hold: Hold) -> None:
@@ -131,34 +156,35 @@ def _without_answers(log: str) -> str:
     return json.dumps([[*attempt[:-1], ""] for attempt in attempts])
 
 
-def _erase_step(connection: sqlite3.Connection, *, tenant: str, tombstone: Version) -> ErasedStep:
-    """Erase one version, or else some members of erased ones."""
-    below = (tombstone.id, tenant, tombstone.version, tombstone.body)
-    versions = connection.execute(sql.NEXT_VERSION, below).fetchall()
-    members = (
-        []
-        if versions
-        else connection.execute(sql.NEXT_MEMBERS, (*below, _MEMBERS_AT_ONCE)).fetchall()
-    )
-    size = sum(
-        _erase_row(connection, number, tenant, tombstone) for (number,) in (*versions, *members)
-    )
-    if versions or members:
+def _erase_step(
+    connection: sqlite3.Connection, *, tenant: str, tombstone: Version, passed: int
+) -> tuple[ErasedStep, int]:
+    """Erase one version, or else some members; return the row of the last member as well."""
+    below = (tombstone.id, tenant, tombstone.version)
+    body = tombstone.body
+    numbers = connection.execute(sql.NEXT_VERSION, (*below, body)).fetchall()
+    is_version = bool(numbers)
+    if not is_version:
+        body = member_body(tombstone)
+        following = (*below, body, passed, _MEMBERS_AT_ONCE)
+        numbers = connection.execute(sql.NEXT_MEMBERS, following).fetchall()
+        passed = numbers[-1][0] if numbers else passed
+    size = sum(_erase_row(connection, number, tenant, body) for (number,) in numbers)
+    if numbers:
         connection.execute(sql.UNCOUNT, (size, tenant))
-    return ErasedStep(len(versions), len(members), size)
+    counts = (1, 0) if is_version else (0, len(numbers))
+    return ErasedStep(*counts, size), passed
 
 
-def _erase_row(
-    connection: sqlite3.Connection, number: int, tenant: str, tombstone: Version
-) -> int:
+def _erase_row(connection: sqlite3.Connection, number: int, tenant: str, body: bytes) -> int:
     """Erase a row and whatever leads to it; return how many bytes fewer it has."""
     (row,) = connection.execute(schema.WHOLE_ROW, (number,)).fetchall()
     before = version_of(row)
     found_by = [(*entry, before.updated, number) for entry in index_entries(tenant, before)]
     connection.executemany(schema.FORGET_SEARCH_VALUE, found_by)
     ((is_sealed,),) = connection.execute(sql.IS_SEALED, (number,))
-    size = len(tombstone.body) + _NO_EVENTS_BYTES
-    husk = (number, erased_type(before.type), size, is_sealed, tombstone.body)
+    size = len(body) + _NO_EVENTS_BYTES
+    husk = (number, erased_type(before.type), size, is_sealed, body)
     connection.execute(sql.ERASE, husk)
     for name in row[9].split():
         connection.execute(sql.FORGET_DOCUMENTS, (tenant, name, before.id, before.version))

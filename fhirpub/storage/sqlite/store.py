@@ -21,6 +21,7 @@ from fhirpub.storage.contract import (
     SearchQuery,
     Version,
 )
+from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.storage.id_search import FEW, lookup_by_ids
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.audit_trail import SqliteAudit
@@ -263,6 +264,8 @@ class SqliteStore(
             key = (resource_id, tenant, version)
             for row in connection.execute(sql.EXACT, key).fetchall():
                 before = version_of(row)
+                if is_erased(before):  # since the values were computed
+                    continue
                 ((number,),) = connection.execute(
                     sql.REPLACE_SEARCH, (resource_id, version, tenant, search.decode())
                 ).fetchall()

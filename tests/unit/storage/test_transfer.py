@@ -34,6 +34,7 @@ from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress, transfer
 from fhirpub.storage.webhook_contract import MAX_ATTEMPTS_KEPT, Delivery, Endpoint
 from fhirpub.tenant import Tenant
+from fhirpub.testing.contracts.erasure.content import an_erasure, erase
 from fhirpub.testing.contracts.store.attached import holding
 from fhirpub.testing.contracts.store.members import a_result, results
 from fhirpub.testing.contracts.store.queries import find_ids
@@ -380,6 +381,58 @@ async def test_limits_that_the_target_has_otherwise_stay_and_are_named(
     assert progress.kept == [f"{name} of {LAB}"]
     limits = {(item.owner, item.quota): item.limit for item in await target.quota_overrides()}
     assert limits == {(LAB, name): 7, (OTHER, name): 8, (LAB, "tenant_bytes_per_day"): 10**12}
+
+
+async def test_what_was_erased_after_a_copy_is_erased_by_the_next(
+    source: Store, target: Store
+) -> None:
+    version = a_version(members=(a_result(),), response=b"first")
+    await source.add(LAB, version)
+    await transfer(source, target)
+    tombstone = await erase(source, version, *version.members)
+    order = an_erasure(id=version.id, version=2, finished=5)
+    await source.put_erasure(order)
+
+    await transfer(source, target)
+
+    assert await target.latest(LAB, version.id) == replace(tombstone, members=())
+    emptied = await target.version(LAB, version.id, 1)
+    assert emptied is not None
+    assert emptied.response == b""
+    assert order in await target.erasures(limit=1000)
+
+
+async def test_a_target_whose_version_is_where_the_source_has_a_tombstone_is_refused(
+    source: Store, target: Store
+) -> None:
+    version = a_version(response=b"first")
+    await source.add(LAB, version)
+    await transfer(source, target)
+    updated = successor(version)
+    await target.add(LAB, updated)
+    await erase(source, version)
+    await source.put_erasure(an_erasure(id=version.id, version=2, finished=5))
+
+    with pytest.raises(ConfigurationError, match="not a copy"):
+        await transfer(source, target)
+
+    assert await target.version(LAB, version.id, 1) == version
+    assert await target.latest(LAB, version.id) == updated
+
+
+async def test_an_erasure_whose_tombstone_the_target_lacks_is_not_finished_there(
+    source: Store, target: Store
+) -> None:
+    version = a_version()
+    await source.add(LAB, version)
+    order = an_erasure(id=version.id, version=2, finished=5)
+    await source.put_erasure(order)
+
+    await transfer(source, target)
+
+    found = [one for one in await target.erasures(limit=1000) if one.id == version.id]
+    assert found == [replace(order, version=0, finished=None)]
+    assert await target.latest(LAB, version.id) == version
 
 
 async def test_the_target_counts_what_it_stores(source: Store, target: Store) -> None:

@@ -13,8 +13,14 @@ from typing import Any
 
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Version
-from fhirpub.storage.erasure.contract import ErasedStep, Erasure, ErasureStore, Hold
-from fhirpub.storage.erasure.tombstones import erased_type
+from fhirpub.storage.erasure.contract import (
+    ErasedDeliveries,
+    ErasedStep,
+    Erasure,
+    ErasureStore,
+    Hold,
+)
+from fhirpub.storage.erasure.tombstones import erased_type, member_body
 from fhirpub.storage.mongodb.documents import Document, blob_id
 from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.removal.blob_sweep import BlobSweep
@@ -95,7 +101,8 @@ class MongoErasure(BlobSweep, ErasureStore):
         (version,) = found
         # Before nothing leads to them any more: what is loose and named by a version stays.
         await self._loosen(tenant, version.get("documents", ()))
-        members = [_erased_member(member, tombstone) for member in version.get("members", ())]
+        body = member_body(tombstone)
+        members = [_erased_member(member, body) for member in version.get("members", ())]
         change = {
             "$set": _erased_fields(version["type"], tombstone, members),
             "$unset": dict.fromkeys(_GONE, True),
@@ -104,7 +111,8 @@ class MongoErasure(BlobSweep, ErasureStore):
             unchanged = {"_id": version["_id"], "body": {"$ne": tombstone.body}}
             erased = await versions.update_one({**below, **unchanged}, change)
         if erased.modified_count:
-            left = (1 + len(members)) * (len(tombstone.body) + len(NO_EVENTS))
+            left = len(tombstone.body) + len(NO_EVENTS)
+            left += len(members) * (len(member_body(tombstone)) + len(NO_EVENTS))
             self._stored.add(tenant, left - version["size"])
         return ErasedStep(1, len(members), version["size"])
 
@@ -138,15 +146,15 @@ class MongoErasure(BlobSweep, ErasureStore):
 
     async def erase_deliveries(
         self, tenant: str, events: str, change: Callable[[bytes], bytes]
-    ) -> int:
-        replaced = 0
+    ) -> ErasedDeliveries:
+        replaced, leased = 0, 0
         deliveries = self._collection(DELIVERY)
         for endpoint in await self._list(ENDPOINT, {"tenant": tenant}, {"_id": True}):
             key = f"{endpoint['_id']}/{events}"
             range_ = {"_id": {"$gte": key, "$lt": f"{key}\U0010ffff"}, "endpoint": endpoint["_id"]}
-            shown = {"body": True, "attempts.answer": True}
+            shown = {"body": True, "attempts.answer": True, "leased": True}
             for found in await self._list(DELIVERY, range_, shown, hint=BY_ID):
-                after = change(found["body"])
+                after, leased = change(found["body"]), max(leased, found["leased"])
                 is_silent = not any(attempt["answer"] for attempt in found["attempts"])
                 if after == found["body"] and is_silent:
                     continue
@@ -155,7 +163,7 @@ class MongoErasure(BlobSweep, ErasureStore):
                     erased = {"body": after, "attempts.$[].answer": b""}
                     await deliveries.update_one(one, {"$set": erased})
                 replaced += 1
-        return replaced
+        return ErasedDeliveries(replaced, leased)
 
     async def put_hold(self, hold: Hold) -> None:
         key = f"{hold.tenant}/{hold.type}/{hold.id}"
@@ -190,7 +198,7 @@ def _erased_fields(
     return fields | ({"members": members} if members else {})
 
 
-def _erased_member(member: Document, tombstone: Version) -> dict[str, Any]:
+def _erased_member(member: Document, body: bytes) -> dict[str, Any]:
     return {
         "id": member["id"],
         "version": member["version"],
@@ -199,6 +207,6 @@ def _erased_member(member: Document, tombstone: Version) -> dict[str, Any]:
         "value": "",
         "status": "",
         "created": member["created"],
-        "body": tombstone.body,
+        "body": body,
         "search": [],
     }

@@ -60,8 +60,8 @@ NEXT_MEMBERS = f"""
     CROSS JOIN members ON members.owner = v.rowid
     CROSS JOIN version AS m NOT INDEXED ON m.rowid > members.owner AND m.rowid <= members.last
     WHERE v.id = ?1 AND v.tenant = ?2 AND v.version < ?3
-        AND (substr(m.type, 1, 1) <> '{MARK}' OR m.body <> ?4)
-    LIMIT ?5
+        AND m.rowid > ?5 AND (substr(m.type, 1, 1) <> '{MARK}' OR m.body <> ?4)
+    ORDER BY m.rowid LIMIT ?6
 """
 IS_SEALED = "SELECT ? <= last FROM audit_mark"
 ERASE = """
@@ -94,8 +94,9 @@ SHARED = """
     )
 """
 DELIVERIES = """
-    SELECT d.rowid, d.body, d.attempts FROM endpoint AS e
+    SELECT d.rowid, d.body, d.attempts, d.leased FROM endpoint AS e
     CROSS JOIN delivery AS d INDEXED BY delivery_key ON d.endpoint = e.id
-    WHERE e.tenant = ?1 AND d.event_id >= ?2 AND d.event_id < ?3
+    WHERE e.tenant = ?1 AND d.event_id >= ?2 AND d.event_id < ?3 AND d.rowid > ?4
+    ORDER BY d.rowid LIMIT ?5
 """
 REPLACE_DELIVERY = "UPDATE delivery SET body = ?, attempts = ? WHERE rowid = ? AND attempts = ?"

@@ -65,9 +65,21 @@ class ErasureOrderContract:
         again = await store.erase_deliveries(LAB, "evt_a_", lambda _body: b"ids")
 
         found = {each.event_id: each for each in await store.scan_deliveries(limit=1000)}
-        assert (erased, again) == (1, 0)
+        assert (erased.changed, again.changed) == (1, 0)
+        assert erased.leased == 0
         assert (found["evt_a_1_1"].body, found["evt_a_1_1"].attempts[-1].answer) == (b"ids", b"")
         assert found["evt_b_1_1"].body == b"kept"
+
+    async def test_a_delivery_on_its_way_is_reported(self, store: Store) -> None:
+        endpoint = an_endpoint(tenant=LAB)
+        await store.put_endpoint(LAB, endpoint)
+        about = a_delivery(endpoint.id, event_id="evt_c_1_1")
+        await store.append([about])
+        await store.begin([about.key], now=_AT, until=_AT + 1000)
+
+        erased = await store.erase_deliveries(LAB, "evt_c_", lambda _body: b"ids")
+
+        assert (erased.changed, erased.leased) == (1, _AT + 1000)
 
     async def test_orders_are_listed_until_they_are_finished_and_after(
         self, store: Store, reader: Store

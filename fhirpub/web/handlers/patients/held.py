@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fhirpub.errors import NoSuchResource
+from fhirpub.interactions.erased import ResourceErased
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.read import read_patient
 from fhirpub.interactions.submission.held import Held
@@ -16,7 +17,7 @@ async def find_held(handler: BaseHandler, held: Held) -> Held | None:
     tenant, context = handler.caller.tenant, handler.services.context
     try:
         found = await read_patient(held.id, tenant=tenant, context=context)
-    except NoSuchResource:
+    except (NoSuchResource, ResourceErased):
         return None
     if not handler.may_with("r", (PATIENT, found.owner_type)):
         return None

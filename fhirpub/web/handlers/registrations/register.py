@@ -102,6 +102,7 @@ class RegisterHandler(BodyHandler):
         if repeats(first, received.submission.digest):
             return Registration(first, created=False, same=True)
         received = received.numbered(number_after(first))
+        preparation = replace(preparation, read_body=received.read_body)  # if it is read again
         stages = validate_registration(context, received, tenant=tenant)
         return await preparation.complete(await self.run_on_loop(stages)), first
 
