@@ -152,8 +152,8 @@ def rest_of(erased: Sequence[Erased]) -> Iterator[str]:
         )
     if any(not one.is_complete and not one.documents_later for one in erased):
         yield (
-            "The journal of the store file could not be emptied, since another process reads it: "
-            "a running service tries again, and so does `fhirpub erase resume`."
+            "Something is left for now, since another process reads the store file, or sends an "
+            "event: a running service tries again, and so does `fhirpub erase resume`."
         )
 
 

@@ -22,7 +22,7 @@ from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 _RACES = 100
-_RELAY_SECONDS, _RELAY_PAUSE_SECONDS = 10.0, 0.05
+_PATIENCE_SECONDS, _PAUSE_SECONDS = 10.0, 0.05
 _RELAY_LEASE, _LEASE_MS = "relay", 5_000
 _ACTION = "erased"
 
@@ -189,18 +189,17 @@ class Eraser:
     async def finish(self, begun: Sequence[Begun]) -> None:
         """Remove content from deliveries and journals, and record that orders are finished.
 
-        Of several orders together, since it may have to wait for the relay. Raises
-        StoreUnavailable.
+        Of several orders together, since it may have to wait for the relay. An order of which
+        something is on its way stays open, to be resumed. Raises StoreUnavailable.
         """
         if not begun:
             return
-        await self._wait_for_relay([one.order for one in begun])
-        for one in begun:
-            one.erased.deliveries = await self._erase_deliveries(one.order)
+        is_published = await self._wait_for_relay([one.order for one in begun])
+        is_sent = [await self._erase_deliveries(one) for one in begun]
         is_gone = await self.store.forget_erased()
-        for one in begun:
-            one.erased.is_complete = is_gone and not one.erased.documents_later
-            if is_gone:  # otherwise it is to be resumed
+        for one, sent in zip(begun, is_sent, strict=True):
+            if is_published and sent and is_gone:
+                one.erased.is_complete = not one.erased.documents_later
                 await self.store.put_erasure(replace(one.order, finished=self.context.clock()))
 
     async def _check_holds(self, extent: Extent) -> None:
@@ -248,31 +247,29 @@ class Eraser:
         erased.documents_kept = len(kept)
         erased.documents_later = len(names) - len(kept) - erased.documents
 
-    async def _erase_deliveries(self, order: Erasure) -> int:
+    async def _erase_deliveries(self, begun: Begun) -> bool:
         """Remove content from deliveries, also what receivers respond to those on their way.
 
-        Raises StoreUnavailable if one of them takes too long.
+        Returns whether none of them is on its way any more.
         """
-        events = f"evt_{order.id.replace('-', '')}_"
-        until = asyncio.get_running_loop().time() + _RELAY_SECONDS
-        changed = 0
+        events = f"evt_{begun.order.id.replace('-', '')}_"
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
         while True:
             erased = await self.store.erase_deliveries(self.tenant.id, events, self.strip)
-            changed += erased.changed
-            if erased.leased <= self.context.clock():
-                return changed
-            if asyncio.get_running_loop().time() > until:
-                raise StoreUnavailable("events of the resource are being delivered")
-            await asyncio.sleep(_RELAY_PAUSE_SECONDS)
+            begun.erased.deliveries += erased.changed
+            is_sent = erased.leased <= self.context.clock()
+            if is_sent or asyncio.get_running_loop().time() > until:
+                return is_sent
+            await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _wait_for_relay(self, orders: Sequence[Erasure]) -> None:
+    async def _wait_for_relay(self, orders: Sequence[Erasure]) -> bool:
         """Wait until the events of tombstones are published, or no relay works.
 
-        Whatever was below them and was on its way is published by then. Raises StoreUnavailable.
+        Whatever was below them and was on its way is published by then. Returns whether it is.
         """
         keys = [(order.id, order.version) for order in orders]
         owner = f"erasure of {orders[0].id}"
-        until = asyncio.get_running_loop().time() + _RELAY_SECONDS
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
         while await self.store.outbox_contains(keys):
             now = self.context.clock()
             lease = await self.store.lease(
@@ -280,10 +277,11 @@ class Eraser:
             )
             if lease:
                 await self.store.release([_RELAY_LEASE], owner=owner)
-                return
+                return True
             if asyncio.get_running_loop().time() > until:
-                raise StoreUnavailable("events of the resource are being published")
-            await asyncio.sleep(_RELAY_PAUSE_SECONDS)
+                return False
+            await asyncio.sleep(_PAUSE_SECONDS)
+        return True
 
 
 def _number_of(order: Erasure, extent: Extent) -> int:
