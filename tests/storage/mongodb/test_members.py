@@ -68,7 +68,7 @@ async def test_histories_and_pages_leave_members_on_the_server(store: Store) -> 
         assert await store.history(LAB, version.id) == [replace(version, members=())]
         assert (await store.search(LAB, query())).total == 1
 
-    found = [command["projection"] for command in sent if command["command"] == "find"]
+    found = [command["projection"] for command in sent if command.get("find") == "version"]
     assert [projection["members"] for projection in found] == [0, 0]
 
 

@@ -79,7 +79,8 @@ class Pages:
 
     async def _find(self, tenant: str, query: SearchQuery) -> tuple[list[dict[str, Any]], int]:
         """Return the keys of a page and of one entry more, and the total that was counted."""
-        has_reuse = query.count_up_to != 0 and await self._reuse.of(tenant)
+        counts_first = query.count_up_to != 0 and not (query.criteria or query.every_version)
+        has_reuse = counts_first and await self._reuse.of(tenant)
         plan = partial(plan_of, tenant, query, has_reuse=has_reuse)
         first = plan(by_time=await self._has_many(tenant, query))
         found, total = await self._run(first, query)
