@@ -46,7 +46,7 @@ class Erased:
         documents_kept: The number of documents that stay, since other resources refer to them.
         documents_later: The number of documents that the next sweep deletes.
         deliveries: The number of deliveries whose content was removed.
-        bytes: The size of what was erased.
+        bytes: The size of what was erased, without documents that have records of their own.
         is_complete: Whether nothing is left as far as the store can say.
     """
 

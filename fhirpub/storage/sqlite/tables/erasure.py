@@ -57,11 +57,12 @@ NEXT_VERSION = f"""
 """
 NEXT_MEMBERS = f"""
     SELECT m.rowid FROM version AS v INDEXED BY version_key
-    CROSS JOIN members ON members.owner = v.rowid
-    CROSS JOIN version AS m NOT INDEXED ON m.rowid > members.owner AND m.rowid <= members.last
+    CROSS JOIN members ON members.owner = v.rowid AND members.last > ?5
+    CROSS JOIN version AS m NOT INDEXED
+        ON m.rowid > max(members.owner, ?5) AND m.rowid <= members.last
     WHERE v.id = ?1 AND v.tenant = ?2 AND v.version < ?3
-        AND m.rowid > ?5 AND (substr(m.type, 1, 1) <> '{MARK}' OR m.body <> ?4)
-    ORDER BY m.rowid LIMIT ?6
+        AND (substr(m.type, 1, 1) <> '{MARK}' OR m.body <> ?4)
+    ORDER BY v.version, m.rowid LIMIT ?6
 """
 IS_SEALED = "SELECT ? <= last FROM audit_mark"
 ERASE = """
