@@ -22,7 +22,7 @@ from tests.mongodb_proxy import Fault, Proxy
 
 pytestmark = pytest.mark.slow
 
-_DEADLINE_SECONDS = 2.4
+_DEADLINE_SECONDS = 4.8
 _ALWAYS = sys.maxsize
 _values = count()
 
