@@ -106,6 +106,7 @@ async def _sweep(services: Services) -> None:
                     _log.info("swept", documents=swept, tenant=tenant.id)
             await services.store.sweep_quota_counts(before=services.clock() - _HOUR)
             await services.store.sweep_revoked_tokens(before=services.clock() - _HOUR)
+            await services.store.sweep_used_assertions(before=services.clock() - _HOUR)
         except StoreUnavailable as problem:
             _log.warning("not swept", reason=problem.reason)
         except Exception as problem:  # noqa: BLE001 - the next round may succeed

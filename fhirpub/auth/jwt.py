@@ -113,19 +113,27 @@ def encode(claims: Mapping[str, Any], key: ReadyKey, *, type_: str = TYPE) -> st
 
 def decode(token: str, *, type_: str = TYPE) -> Opened:
     """Take a token apart; raises NotAuthenticated unless it is written as we write them."""
+    members, payload = parse_segments(token)
+    if members.keys() != _HEADER or members["typ"] != type_:
+        raise refusals.unproved("header")
+    algorithm, kid = members["alg"], members["kid"]
+    if type(algorithm) is not str or type(kid) is not str:
+        raise refusals.unproved("header")
+    return Opened(algorithm, kid, payload)
+
+
+def parse_segments(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header and the payload of a JWT, of which nothing is proved yet.
+
+    Raises NotAuthenticated unless each segment has exactly one reading, and one that is an object.
+    """
     if len(token) > MAX_CHARACTERS:
         raise refusals.unproved("too long")
     segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
         raise refusals.unproved("segments")
     header, payload, _ = [_decode_segment(segment) for segment in segments]
-    members = _object(header)
-    if members.keys() != _HEADER or members["typ"] != type_:
-        raise refusals.unproved("header")
-    algorithm, kid = members["alg"], members["kid"]
-    if type(algorithm) is not str or type(kid) is not str:
-        raise refusals.unproved("header")
-    return Opened(algorithm, kid, _object(payload))
+    return _object(header), _object(payload)
 
 
 def check_signature(token: str, claimed: Opened, key: ReadyKey | None) -> None:

@@ -1,10 +1,11 @@
-"""The promises of a store about what clients did: revoked tokens, and when they were last used."""
+"""The promises of a store about what clients did: revoked tokens, used assertions, last uses."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,34 @@ class RevokedToken:
     until: int
 
 
+@dataclass(frozen=True, slots=True)
+class UsedAssertion:
+    """An assertion by which a client, or another holder of a key, has authenticated.
+
+    Attributes:
+        owner: Who signed it: the id of a client, or a name that no client can have.
+        jti: The id of the assertion (RFC 7523, section 3), unique for its owner.
+        until: When it expires, in milliseconds: from then on it is refused anyway.
+    """
+
+    owner: str
+    jti: str
+    until: int
+
+
+class AssertionUse(Enum):
+    """What came of the use of an assertion."""
+
+    FIRST = auto()
+    """It was not used before, and is recorded now."""
+    REPEATED = auto()
+    """It was used before."""
+    TOO_MANY = auto()
+    """Its owner has used as many as it may before they have expired; it is not recorded."""
+
+
 class ClientActivity(ABC):
-    """Revoked tokens and the last use of clients. Every method may raise StoreUnavailable."""
+    """What clients did. Every method may raise StoreUnavailable."""
 
     @abstractmethod
     async def revoke_token(self, token: RevokedToken, *, most: int) -> bool:
@@ -56,6 +83,33 @@ class ClientActivity(ABC):
 
         Returns:
             The number of tokens deleted.
+        """
+
+    @abstractmethod
+    async def use_assertion(self, used: UsedAssertion, *, now: int, most: int) -> AssertionUse:
+        """Record durably that an assertion is used, unless it was used before.
+
+        Args:
+            used: The assertion.
+            now: The current time in milliseconds.
+            most: How many used assertions that have not expired an owner may have. Concurrent
+                calls may exceed it by their number.
+
+        Returns:
+            What came of it. Of concurrent calls for one assertion, of all processes, exactly one
+            returns `FIRST`. After StoreUnavailable the assertion may be recorded: it must not be
+            accepted, and its owner needs another.
+        """
+
+    @abstractmethod
+    async def sweep_used_assertions(self, *, before: int) -> int:
+        """Delete used assertions whose ``until`` is earlier.
+
+        Args:
+            before: The time in milliseconds.
+
+        Returns:
+            The number of assertions deleted.
         """
 
     @abstractmethod

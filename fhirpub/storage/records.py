@@ -231,11 +231,14 @@ class Client:
         name: A name for operators.
         environment: The environment in which it may request tokens.
         created: When it was added, in milliseconds.
-        secrets: Its secrets.
+        secrets: Its secrets; none if it signs assertions.
         scopes: What its tokens may allow (SMART App Launch 2.0, scopes).
         disabled: Whether it is refused.
         networks: The networks from which it may call, in the notation of CIDR (RFC 4632, section
             3.1), such as ``10.1.0.0/16`` and ``2001:db8::/32``; none: from everywhere.
+        jwks: The public keys that verify its assertions, as the text of a JSON Web Key Set
+            (RFC 7517, section 5), or empty.
+        jwks_url: Where it publishes these keys instead, or empty.
     """
 
     id: str
@@ -247,6 +250,8 @@ class Client:
     scopes: tuple[str, ...] = ()
     disabled: bool = False
     networks: tuple[str, ...] = ()
+    jwks: str = ""
+    jwks_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

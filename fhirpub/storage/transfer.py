@@ -330,7 +330,11 @@ def _client(client: Client, there: Client) -> Client:
     # Nothing shows which were set later, so the operator decides: differences are listed.
     scopes, networks = there.scopes or client.scopes, there.networks or client.networks
     merged = replace(client, secrets=secrets, disabled=disabled)
-    return replace(merged, scopes=scopes, networks=networks)
+    # Keys are either a set or a URL: those of one side stay together.
+    keys = there if there.jwks or there.jwks_url else client
+    return replace(
+        merged, scopes=scopes, networks=networks, jwks=keys.jwks, jwks_url=keys.jwks_url
+    )
 
 
 def _key(key: SigningKey, there: SigningKey) -> SigningKey:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fhirpub.storage.client_activity_contract import ClientActivity, RevokedToken
+from fhirpub.storage.client_activity_contract import (
+    AssertionUse,
+    ClientActivity,
+    RevokedToken,
+    UsedAssertion,
+)
 from fhirpub.storage.store import Store
 
 
@@ -21,6 +26,12 @@ class ClientActivityWrapper(ClientActivity):
 
     async def sweep_revoked_tokens(self, *, before: int) -> int:
         return await self.inner.sweep_revoked_tokens(before=before)
+
+    async def use_assertion(self, used: UsedAssertion, *, now: int, most: int) -> AssertionUse:
+        return await self.inner.use_assertion(used, now=now, most=most)
+
+    async def sweep_used_assertions(self, *, before: int) -> int:
+        return await self.inner.sweep_used_assertions(before=before)
 
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:
         await self.inner.put_client_uses(uses)

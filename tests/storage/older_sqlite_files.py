@@ -62,8 +62,17 @@ OUTBOX_OF_8 = (
 AUDIT_TABLES = "pending block value checkpoint mark".split()
 
 
+def to_version_12(path: Path) -> None:
+    """Convert a file to the format of the commit before clients with keys."""
+    with _changed_to(path, 12) as old:
+        old.execute("DROP TABLE used_assertion")
+        for name in ("jwks", "jwks_url"):
+            old.execute(f"ALTER TABLE client DROP COLUMN {name}")
+
+
 def to_version_11(path: Path) -> None:
     """Convert a file to the format of the commit before erasure."""
+    to_version_12(path)
     with _changed_to(path, 11) as old:
         old.execute("DROP TABLE erasure")
         old.execute("DROP TABLE hold")

@@ -44,6 +44,7 @@ from fhirpub.storage.sqlite.search import (
 )
 from fhirpub.storage.sqlite.search_page import best_source
 from fhirpub.storage.sqlite.store import SqliteStore, from_url
+from fhirpub.storage.sqlite.tables import client_activity, clients
 from fhirpub.storage.store import Store
 from fhirpub.testing.samples import new_member_id
 from fhirpub.testing.store_contract import (
@@ -828,7 +829,8 @@ async def test_lists_of_everything_are_not_sorted(
         (blobs._UNNAMED, "blob_unnamed (tenant=? AND added<?)"),
         (blobs._SWEEP_PIECES, "blob_piece USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
         (sql.TENANT, "(id=?)"),
-        (sql.CLIENT, "(id=?)"),
+        (clients.CLIENT, "(id=?)"),
+        (client_activity.COUNT_USED, "(owner=?)"),
     ],
 )
 async def test_every_other_question_goes_through_an_index(

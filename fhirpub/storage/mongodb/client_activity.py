@@ -1,15 +1,21 @@
-"""The part of the store in MongoDB that records revoked tokens and the last use of clients."""
+"""The part of the store in MongoDB that records what clients did."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from pymongo import UpdateOne
+from pymongo.errors import DuplicateKeyError
 
-from fhirpub.storage.client_activity_contract import ClientActivity, RevokedToken
+from fhirpub.storage.client_activity_contract import (
+    AssertionUse,
+    ClientActivity,
+    RevokedToken,
+    UsedAssertion,
+)
 from fhirpub.storage.mongodb.collections import OnDatabase
 from fhirpub.storage.mongodb.errors import within
-from fhirpub.storage.mongodb.schema import CLIENT_USE, REVOKED_TOKEN
+from fhirpub.storage.mongodb.schema import CLIENT_USE, REVOKED_TOKEN, USED_ASSERTION
 
 
 class MongoClientActivity(OnDatabase, ClientActivity):
@@ -37,6 +43,25 @@ class MongoClientActivity(OnDatabase, ClientActivity):
         async with within(self._deadline):
             old = {"until": {"$lt": before}}
             return int((await self._collection(REVOKED_TOKEN).delete_many(old)).deleted_count)
+
+    async def use_assertion(self, used: UsedAssertion, *, now: int, most: int) -> AssertionUse:
+        # By the field of the key, so that concurrent uses meet at one key, whatever the text is.
+        key = {"owner": used.owner, "jti": used.jti}
+        async with within(self._deadline):
+            assertions = self._collection(USED_ASSERTION)
+            live = {"owner": used.owner, "until": {"$gt": now}}
+            if await assertions.count_documents(live, limit=most) >= most:
+                return AssertionUse.TOO_MANY
+            try:
+                await assertions.insert_one({"_id": key, **key, "until": used.until})
+            except DuplicateKeyError:
+                return AssertionUse.REPEATED
+        return AssertionUse.FIRST
+
+    async def sweep_used_assertions(self, *, before: int) -> int:
+        async with within(self._deadline):
+            old = {"until": {"$lt": before}}
+            return int((await self._collection(USED_ASSERTION).delete_many(old)).deleted_count)
 
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:
         writes = [

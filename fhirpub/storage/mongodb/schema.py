@@ -31,7 +31,7 @@ Database = AsyncIOMotorDatabase[dict[str, Any]]
 Records = AsyncIOMotorCollection[dict[str, Any]]
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
@@ -39,13 +39,14 @@ ENDPOINT, DELIVERY, LEASE = "endpoint", "delivery", "lease"
 QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES = "quota_override", "quota_count", "stored_bytes"
 AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT = "audit_pending", "audit_block", "audit_checkpoint"
 REVOKED_TOKEN, CLIENT_USE = "revoked_token", "client_use"
+USED_ASSERTION = "used_assertion"
 ERASURE, HOLD = "erasure", "hold"
 """Names of collections; `store` has the documents of which there is one."""
 COLLECTIONS = (
     *(STORE, VERSION, BLOB, PIECE, TENANT, CLIENT, ENDPOINT, DELIVERY, LEASE),
     *(QUOTA_OVERRIDE, QUOTA_COUNT, STORED_BYTES),
     *(AUDIT_PENDING, AUDIT_BLOCK, AUDIT_CHECKPOINT),
-    *(REVOKED_TOKEN, CLIENT_USE),
+    *(REVOKED_TOKEN, CLIENT_USE, USED_ASSERTION),
     *(ERASURE, HOLD),
 )
 SCHEMA, KEYS, PROBE, SEARCH_RULES = "schema", "signing_keys", "probe", "search_rules"
@@ -124,6 +125,7 @@ _INDEXES: dict[str, list[dict[str, Any]]] = {
     ],
     AUDIT_CHECKPOINT: [_index("audit_checkpoint_by_number", "tenant", "number")],
     REVOKED_TOKEN: [_index("revoked_token_client", "client")],
+    USED_ASSERTION: [_index("used_assertion_owner", "owner", "until")],
     ERASURE: [
         _index(ERASURE_REUSE, "tenant", partialFilterExpression={"allows_reuse": True}),
     ],
@@ -172,7 +174,8 @@ async def _upgrade(database: Database) -> None:
     that are dropped afterwards, and one of version 6 expects no documents in a version. One of
     version 7 would accept revoked tokens, and clients from outside of their networks. What one of
     version 8 and before stored has no record of its write (ADR 35). A process of version 9 would
-    find no response in the versions that are erased, and repeat an empty one (ADR 36).
+    find no response in the versions that are erased, and repeat an empty one (ADR 36). One of
+    version 10 would remove the keys of a client that it changes.
     """
     old = {"_id": SCHEMA, "version": {"$in": [*range(1, SCHEMA_VERSION)]}}
     found = await database[STORE].find_one(old)

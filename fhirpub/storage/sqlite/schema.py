@@ -10,10 +10,10 @@ from functools import cache
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import SMALL_BYTES
-from fhirpub.storage.sqlite.tables import audit, documents, erasure, quotas, webhooks
+from fhirpub.storage.sqlite.tables import audit, clients, documents, erasure, quotas, webhooks
 from fhirpub.storage.sqlite.tables import client_activity as activity
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -82,19 +82,7 @@ _TABLES = (
         disabled INTEGER NOT NULL
     ) STRICT
     """,
-    """
-    CREATE TABLE client (
-        id TEXT NOT NULL PRIMARY KEY,
-        tenant TEXT NOT NULL,
-        name TEXT NOT NULL,
-        environment TEXT NOT NULL,
-        created INTEGER NOT NULL,
-        secrets TEXT NOT NULL,
-        scopes TEXT NOT NULL,
-        disabled INTEGER NOT NULL,
-        networks TEXT NOT NULL DEFAULT '[]'
-    ) STRICT
-    """,
+    clients.TABLE,
     """
     CREATE TABLE signing_key (
         kid TEXT NOT NULL PRIMARY KEY,
@@ -114,6 +102,7 @@ _TABLES = (
     *documents.PIECES,
     *_MEMBERS,
     *activity.TABLES,
+    activity.USED_ASSERTION,
     *audit.TABLES,
     *erasure.TABLES,
 )
@@ -121,9 +110,10 @@ _FILL_MEMBERS = "INSERT INTO members SELECT owner, max(number) FROM member GROUP
 _ADD_SEARCH = "ALTER TABLE version ADD COLUMN search TEXT NOT NULL DEFAULT '[]'"
 _ADD_DIGEST = "ALTER TABLE version ADD COLUMN digest BLOB NOT NULL DEFAULT x''"
 _ADD_AUDIT = "ALTER TABLE version ADD COLUMN audit BLOB NOT NULL DEFAULT x''"
-_SINCE_11 = erasure.TABLES
+_SINCE_12 = (activity.USED_ASSERTION, *clients.ADD_KEYS)
+_SINCE_11 = (*erasure.TABLES, *_SINCE_12)
 _SINCE_10 = (_ADD_AUDIT, *audit.TABLES, *_SINCE_11)
-_SINCE_9 = (*activity.TABLES, activity.ADD_NETWORKS, *_SINCE_10)
+_SINCE_9 = (*activity.TABLES, clients.ADD_NETWORKS, *_SINCE_10)
 _SINCE_8 = (*webhooks.OUTBOX_SINCE_8, *_SINCE_9)
 _SINCE_7 = (*documents.ATTACH, *_SINCE_8)
 _SINCE_4 = (*documents.PIECES, *_MEMBERS, *_SINCE_7)
@@ -147,6 +137,7 @@ _STEPS = {
     9: _SINCE_9,
     10: _SINCE_10,
     11: _SINCE_11,
+    12: _SINCE_12,
     SCHEMA_VERSION: (),
 }
 """What makes a file of this release of one without tables, and of each older one."""
@@ -254,11 +245,6 @@ _TENANT = "id, name, salt, created, disabled"
 PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
 TENANT = f"SELECT {_TENANT} FROM tenant WHERE id = ?"
 TENANTS = f"SELECT {_TENANT} FROM tenant ORDER BY created, id"
-
-_CLIENT = "id, tenant, name, environment, created, secrets, scopes, disabled, networks"
-PUT_CLIENT = f"INSERT OR REPLACE INTO client ({_CLIENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-CLIENT = f"SELECT {_CLIENT} FROM client WHERE id = ?"
-CLIENTS = f"SELECT {_CLIENT} FROM client WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created, id"
 
 _KEY = "kid, algorithm, environment, created, private_pem, retired"
 PUT_KEY = f"INSERT OR REPLACE INTO signing_key ({_KEY}) VALUES (?, ?, ?, ?, ?, ?)"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.storage.client_activity_contract import RevokedToken
+from fhirpub.storage.client_activity_contract import AssertionUse, RevokedToken, UsedAssertion
 from fhirpub.storage.contract import Version
 from fhirpub.storage.criteria import encode
 from fhirpub.storage.mongodb import schema
@@ -258,3 +258,22 @@ async def test_a_client_of_a_database_of_version_7_gets_networks(
     assert await upgraded.replace_client(limited, over=client)
     assert await upgraded.client(client.id) == limited
     assert await upgraded.revoke_token(RevokedToken(client.id, "a", 7), most=1)
+
+
+async def test_a_client_of_a_database_of_version_10_gets_keys(
+    store: Store, database: Database, reopen: Reopen
+) -> None:
+    client = a_client()
+    await store.put_client(client)
+    assert "jwks" not in (database[schema.CLIENT].find_one({"_id": client.id}) or {})
+    database[schema.USED_ASSERTION].drop()
+    database[schema.STORE].update_one({"_id": schema.SCHEMA}, {"$set": {"version": 10}})
+
+    upgraded = await reopen()
+
+    with_keys = replace(client, jwks="{}")
+    assert await upgraded.replace_client(with_keys, over=client)
+    assert await upgraded.client(client.id) == with_keys
+    used = UsedAssertion(client.id, "a", 7)
+    results = [await upgraded.use_assertion(used, now=1, most=9) for _ in range(2)]
+    assert results == [AssertionUse.FIRST, AssertionUse.REPEATED]

@@ -19,7 +19,7 @@ from fhirpub.auth.token_request import Message
 from fhirpub.auth.tokens import Grant, Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.client_activity_contract import RevokedToken
+from fhirpub.storage.client_activity_contract import AssertionUse, RevokedToken, UsedAssertion
 from fhirpub.storage.contract import Client, CredentialStore, SigningKey
 from fhirpub.tenant import Tenant
 
@@ -37,6 +37,7 @@ class MemoryAccess(CredentialStore):
         self._clients: dict[str, Client] = {}
         self._keys: dict[str, SigningKey] = {}
         self._revoked: dict[tuple[str, str], RevokedToken] = {}
+        self.used: dict[tuple[str, str], UsedAssertion] = {}
         self.uses: dict[str, int] = {}
         self.writes_of_uses = 0
         self.reads: list[str] = []
@@ -118,6 +119,22 @@ class MemoryAccess(CredentialStore):
         old = [key for key, token in self._revoked.items() if token.until < before]
         for key in old:
             del self._revoked[key]
+        return len(old)
+
+    async def use_assertion(self, used: UsedAssertion, *, now: int, most: int) -> AssertionUse:
+        await self._turn()
+        if sum(one.owner == used.owner and one.until > now for one in self.used.values()) >= most:
+            return AssertionUse.TOO_MANY
+        if (used.owner, used.jti) in self.used:
+            return AssertionUse.REPEATED
+        self.used[used.owner, used.jti] = used
+        return AssertionUse.FIRST
+
+    async def sweep_used_assertions(self, *, before: int) -> int:
+        await self._turn()
+        old = [key for key, one in self.used.items() if one.until < before]
+        for key in old:
+            del self.used[key]
         return len(old)
 
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:

@@ -30,9 +30,12 @@ def tenant_of(document: Document, cipher: SecretCipher) -> Tenant:
 
 
 def client_document(client: Client) -> dict[str, Any]:
-    """Return the document of a client; without networks it is as it was before there were any."""
-    networks = {"networks": [*client.networks]} if client.networks else {}
-    return networks | {
+    """Return the document of a client; without networks it is as it was before there were any.
+
+    So it is without keys.
+    """
+    rest = {"networks": [*client.networks], "jwks": client.jwks, "jwks_url": client.jwks_url}
+    return {name: value for name, value in rest.items() if value} | {
         "_id": client.id,
         "tenant": client.tenant,
         "name": client.name,
@@ -46,7 +49,7 @@ def client_document(client: Client) -> dict[str, Any]:
 
 def client_filter(client: Client) -> dict[str, Any]:
     """Return what finds a client only as it is; None also stands for a field that is missing."""
-    return {"networks": None, **client_document(client)}
+    return {"networks": None, "jwks": None, "jwks_url": None, **client_document(client)}
 
 
 def client_of(document: Document) -> Client:
@@ -64,6 +67,8 @@ def client_of(document: Document) -> Client:
         scopes=tuple(d["scopes"]),
         disabled=d["disabled"],
         networks=tuple(d.get("networks", ())),
+        jwks=d.get("jwks", ""),
+        jwks_url=d.get("jwks_url", ""),
     )
 
 

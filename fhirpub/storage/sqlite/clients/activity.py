@@ -1,12 +1,18 @@
-"""The part of the embedded store that records revoked tokens and the last use of clients."""
+"""The part of the embedded store that records what clients did."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 
-from fhirpub.storage.client_activity_contract import ClientActivity, RevokedToken
+from fhirpub.storage.client_activity_contract import (
+    AssertionUse,
+    ClientActivity,
+    RevokedToken,
+    UsedAssertion,
+)
 from fhirpub.storage.sqlite.database import DatabaseMixin
 from fhirpub.storage.sqlite.tables import client_activity as sql
 
@@ -24,6 +30,21 @@ class SqliteClientActivity(DatabaseMixin, ClientActivity):
 
     async def sweep_revoked_tokens(self, *, before: int) -> int:
         return await self._execute(sql.SWEEP_REVOKED, (before,))
+
+    async def use_assertion(self, used: UsedAssertion, *, now: int, most: int) -> AssertionUse:
+        def work(connection: Any) -> AssertionUse:
+            ((counted,),) = connection.execute(sql.COUNT_USED, (used.owner, now))
+            if counted >= most:
+                return AssertionUse.TOO_MANY
+            row = (used.owner, used.jti, used.until)
+            first = connection.execute(sql.USE, row).rowcount
+            return AssertionUse.FIRST if first else AssertionUse.REPEATED
+
+        use: AssertionUse = await self._open.write(work)
+        return use
+
+    async def sweep_used_assertions(self, *, before: int) -> int:
+        return await self._execute(sql.SWEEP_USED, (before,))
 
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:
         await self._execute(sql.PUT_USES, (orjson.dumps(dict(uses)).decode(),))

@@ -34,7 +34,7 @@ def client_row(client: Client) -> Row:
     secrets = json.dumps([[secret.digest.hex(), secret.expires] for secret in client.secrets])
     row = (client.id, client.tenant, client.name, client.environment, client.created)
     rest = (json.dumps(client.scopes), client.disabled, json.dumps(client.networks))
-    return (*row, secrets, *rest)
+    return (*row, secrets, *rest, client.jwks, client.jwks_url)
 
 
 def client_of(row: Row) -> Client:
@@ -50,6 +50,8 @@ def client_of(row: Row) -> Client:
         scopes=tuple(json.loads(row[6])),
         disabled=bool(row[7]),
         networks=tuple(json.loads(row[8])),
+        jwks=row[9],
+        jwks_url=row[10],
     )
 
 

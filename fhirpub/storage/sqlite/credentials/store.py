@@ -18,6 +18,7 @@ from fhirpub.storage.sqlite.credentials.rows import (
     tenant_row,
 )
 from fhirpub.storage.sqlite.database import DatabaseMixin
+from fhirpub.storage.sqlite.tables import clients
 from fhirpub.tenant import Tenant
 
 
@@ -36,25 +37,25 @@ class SqliteCredentials(DatabaseMixin, CredentialStore, SecretStore):
         return [tenant_of(row, self.cipher) for row in rows]
 
     async def put_client(self, client: Client) -> None:
-        await self._execute(sql.PUT_CLIENT, client_row(client))
+        await self._execute(clients.PUT, client_row(client))
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
         def work(connection: Any) -> bool:
-            kept = connection.execute(sql.CLIENT, (client.id,)).fetchall()
+            kept = connection.execute(clients.CLIENT, (client.id,)).fetchall()
             if [client_of(row) for row in kept] != [over]:
                 return False
-            connection.execute(sql.PUT_CLIENT, client_row(client))
+            connection.execute(clients.PUT, client_row(client))
             return True
 
         replaced: bool = await self._open.write(work)
         return replaced
 
     async def client(self, client_id: str) -> Client | None:
-        rows = await self._fetch_inline(sql.CLIENT, (client_id,))
+        rows = await self._fetch_inline(clients.CLIENT, (client_id,))
         return client_of(rows[0]) if rows else None
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
-        return [client_of(row) for row in await self._fetch_in_thread(sql.CLIENTS, (tenant,))]
+        return [client_of(row) for row in await self._fetch_in_thread(clients.CLIENTS, (tenant,))]
 
     async def put_signing_key(self, key: SigningKey) -> None:
         await self._execute(sql.PUT_KEY, key_row(key, self.cipher))

@@ -18,7 +18,14 @@ TABLES = (
     ) STRICT, WITHOUT ROWID
     """,
 )
-ADD_NETWORKS = "ALTER TABLE client ADD COLUMN networks TEXT NOT NULL DEFAULT '[]'"
+USED_ASSERTION = """
+    CREATE TABLE used_assertion (
+        owner TEXT NOT NULL,
+        jti TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        PRIMARY KEY (owner, jti)
+    ) STRICT, WITHOUT ROWID
+"""
 
 REVOKE = """
     INSERT INTO revoked_token (client, jti, until)
@@ -29,6 +36,10 @@ REVOKE = """
 """
 REVOKED = "SELECT client, jti, until FROM revoked_token WHERE client = ? ORDER BY until, jti"
 SWEEP_REVOKED = "DELETE FROM revoked_token WHERE until < ?"
+
+COUNT_USED = "SELECT count(*) FROM used_assertion WHERE owner = ? AND until > ?"
+USE = "INSERT INTO used_assertion (owner, jti, until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+SWEEP_USED = "DELETE FROM used_assertion WHERE until < ?"
 
 PUT_USES = """
     INSERT INTO client_use (client, used)

@@ -1,10 +1,10 @@
-"""Tests of what clients did: revoked tokens, and when clients were last used."""
+"""Tests of what clients did: revoked tokens, used assertions, and when clients were last used."""
 
 from __future__ import annotations
 
 import asyncio
 
-from fhirpub.storage.client_activity_contract import RevokedToken
+from fhirpub.storage.client_activity_contract import AssertionUse, RevokedToken, UsedAssertion
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.records import Reopen
 
@@ -12,7 +12,10 @@ _MOST = 5
 
 
 class ClientActivityContract:
-    """Revoked tokens stay until they are swept, bounded for each client; the latest use counts."""
+    """Revoked tokens and used assertions stay until they are swept; the latest use counts.
+
+    Both are bounded for each client.
+    """
 
     async def test_a_revoked_token_is_known_to_every_process(
         self, store: Store, reader: Store
@@ -92,6 +95,60 @@ class ClientActivityContract:
 
         assert await store.revoke_token(RevokedToken("ward", "b", 5), most=1) is True
 
+    async def test_an_assertion_is_used_once_in_all_processes(
+        self, store: Store, reader: Store
+    ) -> None:
+        used = UsedAssertion("ward", "a/B-9 ", 7)
+
+        assert await store.use_assertion(used, now=1, most=_MOST) is AssertionUse.FIRST
+        assert await reader.use_assertion(used, now=1, most=_MOST) is AssertionUse.REPEATED
+
+    async def test_racing_uses_of_an_assertion_succeed_once(
+        self, store: Store, other_store: Store
+    ) -> None:
+        for number in range(10):
+            used = UsedAssertion("ward", str(number), 7)
+            racing = [one.use_assertion(used, now=1, most=100) for one in [store, other_store] * 5]
+
+            results = await asyncio.gather(*racing)
+
+            assert results.count(AssertionUse.FIRST) == 1
+            assert results.count(AssertionUse.REPEATED) == 9
+
+    async def test_an_assertion_that_has_expired_stays_used_until_it_is_swept(
+        self, store: Store
+    ) -> None:
+        used = UsedAssertion("ward", "a", 7)
+        await store.use_assertion(used, now=1, most=_MOST)
+
+        assert await store.use_assertion(used, now=9, most=_MOST) is AssertionUse.REPEATED
+
+    async def test_assertions_of_one_name_differ_by_their_owners(self, store: Store) -> None:
+        for owner, jti in (("ward", "a/b"), ("other", "a/b"), ("ward/a", "b")):
+            used = UsedAssertion(owner, jti, 7)
+
+            assert await store.use_assertion(used, now=1, most=1) is AssertionUse.FIRST
+
+    async def test_only_assertions_that_have_not_expired_count_against_the_most(
+        self, store: Store, other_store: Store
+    ) -> None:
+        for number in range(_MOST):
+            used = UsedAssertion("ward", str(number), 10 + number)
+            assert await store.use_assertion(used, now=1, most=_MOST) is AssertionUse.FIRST
+        new = UsedAssertion("ward", "new", 20)
+
+        assert await other_store.use_assertion(new, now=9, most=_MOST) is AssertionUse.TOO_MANY
+        assert await other_store.use_assertion(new, now=10, most=_MOST) is AssertionUse.FIRST
+
+    async def test_expired_assertions_are_swept_and_no_others(self, store: Store) -> None:
+        kept, swept = UsedAssertion("ward", "b", 1001), UsedAssertion("ward", "a", 1000)
+        for used in (swept, kept):
+            await store.use_assertion(used, now=1, most=_MOST)
+
+        assert await store.sweep_used_assertions(before=1001) == 1
+        assert await store.use_assertion(kept, now=1, most=_MOST) is AssertionUse.REPEATED
+        assert await store.use_assertion(swept, now=1, most=_MOST) is AssertionUse.FIRST
+
     async def test_the_latest_use_of_a_client_remains(
         self, store: Store, other_store: Store, reader: Store
     ) -> None:
@@ -111,9 +168,12 @@ class ClientActivityContract:
         token = RevokedToken("ward", "a", 7)
         await store.revoke_token(token, most=_MOST)
         await store.put_client_uses({"ward": 5})
+        used = UsedAssertion("ward", "a", 7)
+        await store.use_assertion(used, now=1, most=_MOST)
         await store.stop()
 
         again = await reopen()
 
         assert await again.revoked_tokens("ward") == [token]
         assert dict(await again.client_uses()) == {"ward": 5}
+        assert await again.use_assertion(used, now=1, most=_MOST) is AssertionUse.REPEATED

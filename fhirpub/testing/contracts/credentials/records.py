@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fhirpub.storage.contract import (
+    Client,
     ClientSecret,
 )
 from fhirpub.storage.store import Store
@@ -25,6 +26,19 @@ from fhirpub.testing.samples import (
 
 KEY = b"k" * 32
 PEM = b"-----BEGIN PRIVATE KEY-----"
+
+
+_OPTIONAL = [
+    ("networks", ("192.0.2.0/24",)),
+    ("jwks", "{}"),
+    ("jwks_url", "https://lab.example.org/jwks"),
+]
+
+
+def _without_and_with(field: str, value: object) -> tuple[Client, Client]:
+    """Return a client without a field, and the same with it."""
+    client = a_client()
+    return client, replace(client, **{field: value})  # type: ignore[arg-type]
 
 
 class CredentialContract:
@@ -60,6 +74,8 @@ class CredentialContract:
             scopes=("system/DiagnosticReport.write", "system/*.read"),
             disabled=True,
             networks=("192.0.2.0/24", "2001:db8::/32"),
+            jwks='{"keys":[]}',
+            jwks_url="https://lab.example.org/jwks",
         )
         await store.put_client(client)
 
@@ -93,24 +109,26 @@ class CredentialContract:
 
         assert await store.client(client.id) == disabled
 
-    @pytest.mark.parametrize("kept", [(), ("192.0.2.0/24",)])
-    async def test_a_client_whose_networks_have_changed_is_not_replaced(
-        self, store: Store, kept: tuple[str, ...]
+    @pytest.mark.parametrize(("field", "value"), _OPTIONAL)
+    @pytest.mark.parametrize("filled", [False, True])
+    async def test_a_client_is_not_replaced_over_another_value_of_an_optional_field(
+        self, store: Store, field: str, value: object, *, filled: bool
     ) -> None:
-        client = a_client(networks=kept)
-        read = replace(client, networks=() if kept else ("192.0.2.0/24",))
+        empty, full = _without_and_with(field, value)
+        client, read = (full, empty) if filled else (empty, full)
         await store.put_client(client)
 
         assert not await store.replace_client(replace(read, name="other"), over=read)
 
         assert await store.client(client.id) == client
 
-    @pytest.mark.parametrize("kept", [(), ("192.0.2.0/24",)])
-    async def test_the_networks_of_a_client_are_replaced(
-        self, store: Store, kept: tuple[str, ...]
+    @pytest.mark.parametrize(("field", "value"), _OPTIONAL)
+    @pytest.mark.parametrize("filled", [False, True])
+    async def test_an_optional_field_of_a_client_is_replaced(
+        self, store: Store, field: str, value: object, *, filled: bool
     ) -> None:
-        client = a_client(networks=kept)
-        changed = replace(client, networks=() if kept else ("192.0.2.0/24",))
+        empty, full = _without_and_with(field, value)
+        client, changed = (full, empty) if filled else (empty, full)
         await store.put_client(client)
 
         assert await store.replace_client(changed, over=client)
