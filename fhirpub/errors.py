@@ -15,6 +15,7 @@ The tree (``web/error_mapping.py`` gives each class its status):
     ├── VersionConflict              the caller's version is not the latest
     │   └── VersionReplaced          it was, and another one has followed
     ├── PreconditionRequired         the caller does not state which version it means
+    ├── NotPossible                  the state of what an operator means does not allow it
     ├── OtherContent                 the identifier is registered with other content
     ├── SeveralMatch                 a condition that must mean one resource means several
     ├── NoneMatches                  a condition means no resource of this tenant
@@ -40,24 +41,19 @@ from typing import Literal, Self
 from fhirpub.problems import ContentProblem, OperationProblem, Problem, RequestProblem
 
 Severity = Literal["fatal", "error", "warning", "information"]
-MAX_ISSUES = 100
-"""The maximum number of issues in one refusal."""
-MAX_PLACES = 100
-"""The maximum number of places of one issue."""
+MAX_ISSUES, MAX_PLACES = 100, 100
+"""The maximum number of issues in one refusal, and of places of one issue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
     """One problem to report to the caller: the source of an ``OperationOutcome.issue``.
 
-    ``code`` is of the R4 value set issue-type. ``expression`` is the FHIRPath of the element,
-    such as ``Parameters.parameter[2].resource.code.text``, or empty where there is no place to
-    point at; ``also_at`` are further places of the same problem. ``diagnostics`` is a stable
-    English sentence and never holds a value out of the resource, but for the URL of a code
-    system (D-143). ``details`` is our own code for the kind of problem: one of
-    :mod:`fhirpub.problems`, or one that the resource type declares. The rules of plugins may leave
-    it out; the service itself makes issues by :meth:`error`, :meth:`warning` and
-    :meth:`information`, which require it.
+    ``code`` is of the R4 value set issue-type. ``expression`` is the FHIRPath of the element, or
+    empty if there is no place to point at; ``also_at`` are further places of the same problem.
+    ``diagnostics`` is a stable English sentence without any value out of the resource, but for
+    the URL of a code system (D-143). ``details`` is our own code for the kind of problem: one of
+    :mod:`fhirpub.problems`, or one that the resource type declares; only plugins leave it out.
     """
 
     severity: Severity
@@ -196,7 +192,7 @@ class NoSuchRecord(FhirpubError):
 
     def __init__(self, kind: str, record_id: str) -> None:
         super().__init__(f"there is no {kind} {record_id}")
-        self.kind = kind
+        self.kind, self.record_id = kind, record_id
 
 
 class VersionConflict(FhirpubError):
@@ -222,6 +218,12 @@ class PreconditionRequired(FhirpubError):
             "If-Match is required: send the ETag of the version that was read, such as "
             'If-Match: W/"3", or If-Match: * for whichever version is the latest'
         )
+
+
+class NotPossible(FhirpubError):
+    """What an operator asks for is not possible in the state that there is."""
+
+    details = OperationProblem.NOT_POSSIBLE
 
 
 class OtherContent(FhirpubError):
@@ -252,9 +254,7 @@ class NotAuthenticated(FhirpubError):
 
     def __init__(self, reason: str, said: str, details: Problem, *, token_sent: bool) -> None:
         super().__init__(said)
-        self.reason = reason
-        self.details = details
-        self.token_sent = token_sent
+        self.reason, self.details, self.token_sent = reason, details, token_sent
 
 
 class NotPermitted(FhirpubError):

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from fhirpub.administration.http.listener import reserve_admin
 from fhirpub.app import stores
 from fhirpub.app.secret_checks import follow_keys, report_lost_key
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services, create_sender
 from fhirpub.app.stores import OpenStore
-from fhirpub.config.loader import metrics_contradictions
+from fhirpub.config.loader import port_contradictions
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.schema import own_schemas
@@ -43,14 +44,14 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
     Raises ConfigurationError, StoreUnavailable.
     """
     configure(level=config.logs.level, form=config.logs.format)
-    problems = metrics_contradictions(config.metrics, config.server)
+    problems = port_contradictions(config.server, config.metrics, config.admin)
     if problems:  # options of the command line override the file that was already checked
         raise ConfigurationError("\n".join(problems))
     if config.server.workers > 1:
         reserved = reserve(config)
         port = reserved.getsockname()[1]
         config = replace(config, server=replace(config.server, port=port))
-        with reserved:
+        with reserved, reserve_admin(config.admin):
             return _supervise(config, announce)
     run_until_stopped(partial(_serve_one, config, announce))
     return 0

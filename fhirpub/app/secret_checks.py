@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from fhirpub.encryption.cipher import LOST_KEY, NO_KEY, SecretCipher
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.reencryption import in_words, key_names, state_of
-from fhirpub.storage.secret_contract import StoredSecret
+from fhirpub.storage.reencryption import in_words, missing_key, state_of
 from fhirpub.storage.store import Store
 
 RESEAL = "run `fhirpub secrets reseal`"
@@ -35,15 +33,6 @@ async def require_readable_secrets(store: Store) -> None:
         action = RESEAL if store.cipher else NO_KEY
         _log.warning("secrets in the store are in clear", found=in_words(clear), action=action)
     await report_lost_key(store)
-
-
-def missing_key(secrets: Sequence[StoredSecret]) -> ConfigurationError:
-    """Return an error about secrets whose key is not here, with what to do."""
-    return ConfigurationError(
-        f"{in_words(secrets)} in the store cannot be decrypted: the key {key_names(secrets)} "
-        "is not here; put the file that has it back, or name its copy in [storage] keys_file; "
-        "a new key cannot decrypt them"
-    )
 
 
 async def report_lost_key(store: Store) -> None:

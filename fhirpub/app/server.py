@@ -11,6 +11,7 @@ from contextlib import (
     suppress,
 )
 
+from fhirpub.app.administration import administering
 from fhirpub.app.erasures import InterruptedErasures
 from fhirpub.app.retention import RetentionRound
 from fhirpub.app.secret_checks import follow_keys
@@ -71,7 +72,8 @@ async def run_server(
         if services.sending:
             await sending.enter_async_context(services.sending.running())
         try:
-            yield
+            async with administering(services):
+                yield
         finally:
             server.stop()
             await asyncio.gather(_drain(services, server), sending.aclose())

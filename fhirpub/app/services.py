@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from fhirpub.app import compute, stores
-from fhirpub.app.admin import create_endpoint_service
+from fhirpub.app.administration import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
 from fhirpub.app.secret_checks import require_readable_secrets
 from fhirpub.app.stores import OpenStore
@@ -21,6 +21,7 @@ from fhirpub.audit.parameters import capability
 from fhirpub.audit.recorder import Recorder
 from fhirpub.audit.sealer import Sealer
 from fhirpub.audit.trail import AuditTrail
+from fhirpub.auth.statements import sign_statement
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.retention import policies_of
 from fhirpub.config.settings import Config
@@ -125,7 +126,7 @@ def _create_audit(config: Config, store: Store, tokens: Tokens, clock: Clock) ->
         store,
         recorder=recorder,
         leases=Leases(store, owner=secrets.token_hex(8), seconds=_LEASE_SECONDS, clock=clock),
-        sign=partial(tokens.sign, type_=TYPE),
+        sign=partial(sign_statement, tokens.ring, type_=TYPE),
         config=config.audit,
         clock=clock,
     )

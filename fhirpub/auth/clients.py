@@ -37,7 +37,8 @@ _NOBODY = Client(
 class NewClient:
     """A client to add; its secret is valid for ``valid_days``, with 0 until it is rotated.
 
-    It may call from ``networks``, without any from everywhere.
+    It may call from ``networks``, without any from everywhere. Without an ``id`` it gets a fresh
+    one.
     """
 
     tenant: str
@@ -46,12 +47,15 @@ class NewClient:
     scopes: Sequence[str] = ()
     networks: Sequence[str] = ()
     valid_days: int = 0
+    id: str = ""
 
 
 async def add_client(
     access: CredentialStore, new: NewClient, *, clock: Clock
 ) -> tuple[Client, str]:
     """Add a client of a tenant; return it with its secret, of which only a digest is kept.
+
+    If there is one with the given id already, that one is returned, with no secret.
 
     Raises NoSuchRecord if the tenant is unknown, ConfigurationError if it is disabled, or with
     all scopes and networks that cannot be some.
@@ -60,17 +64,18 @@ async def add_client(
     await require_enabled_tenant(access, new.tenant)
     secret, now = _new_secret(), clock()
     client = Client(
-        id=str(uuid.uuid4()),
+        id=new.id or str(uuid.uuid4()),
         tenant=new.tenant,
         name=new.name,
         environment=new.environment,
         created=now,
         secrets=(ClientSecret(_digest(secret), _end(now, new.valid_days)),),
         scopes=tuple(new.scopes),
-        networks=_canonical(new.networks),
+        networks=canonical(new.networks),
     )
-    await access.put_client(client)
-    return client, secret
+    if await access.add_client(client):
+        return client, secret
+    return await _find_client(access, client.id), ""
 
 
 async def rotate_client(
@@ -127,7 +132,7 @@ async def edit_client(
     _check(_wrong_networks(networks or ()))
 
     def change(client: Client) -> Client:
-        kept = client.networks if networks is None else _canonical(networks)
+        kept = client.networks if networks is None else canonical(networks)
         return replace(client, name=client.name if name is None else name, networks=kept)
 
     return await _update_client(access, client_id, change)
@@ -202,6 +207,11 @@ def _ending(secret: ClientSecret, end: int) -> ClientSecret:
     return replace(secret, expires=end if secret.expires is None else min(end, secret.expires))
 
 
+def check_client(scopes: Sequence[str], networks: Sequence[str]) -> None:
+    """Raise ConfigurationError with all scopes and networks that cannot be some."""
+    _check([*_wrong_scopes(scopes), *_wrong_networks(networks)])
+
+
 def _check(problems: Sequence[str]) -> None:
     if problems:
         raise ConfigurationError("\n".join(problems))
@@ -226,7 +236,7 @@ def _wrong_networks(networks: Sequence[str]) -> list[str]:
     return wrong
 
 
-def _canonical(networks: Sequence[str]) -> tuple[str, ...]:
+def canonical(networks: Sequence[str]) -> tuple[str, ...]:
     """Return networks in their one notation, each once."""
     return tuple(dict.fromkeys(str(parse_network(network)) for network in networks))
 

@@ -18,6 +18,16 @@ async def sign_statement(ring: KeyRing, claims: Mapping[str, Any], *, type_: str
     return jwt.encode(claims, await ring.signer(), type_=type_)
 
 
+async def read_statement(ring: KeyRing, statement: str, *, type_: str) -> Mapping[str, Any]:
+    """Return the claims of a statement that a current key of the service has signed.
+
+    Raises NotAuthenticated, StoreUnavailable.
+    """
+    opened = jwt.decode(statement, type_=type_)
+    jwt.check_signature(statement, opened, await ring.find(opened.kid))
+    return opened.payload
+
+
 class StatementReader:
     """Verifies statements of one type by all keys of the store, however old they are."""
 

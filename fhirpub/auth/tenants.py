@@ -1,4 +1,4 @@
-"""Tenants as an operator manages them: added once, disabled for good."""
+"""Tenants as an operator manages them: added, renamed, disabled and enabled."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from fhirpub.storage.contract import CredentialStore
 from fhirpub.tenant import Tenant
 
 
-async def add_tenant(access: CredentialStore, name: str, *, clock: Clock) -> Tenant:
-    """Add a tenant with a fresh id and salt."""
+async def add_tenant(
+    access: CredentialStore, name: str, *, clock: Clock, tenant_id: str = ""
+) -> Tenant:
+    """Add a tenant with a fresh salt, and a fresh id unless one is given.
+
+    Returns:
+        The tenant, or the one that has the given id already.
+    """
     tenant = Tenant.new(name, created=clock())
-    await access.put_tenant(tenant)
-    return tenant
+    if tenant_id:
+        tenant = replace(tenant, id=tenant_id)
+    if await access.add_tenant(tenant):
+        return tenant
+    return await require_tenant(access, tenant.id)
 
 
 async def require_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
@@ -33,11 +42,17 @@ async def require_enabled_tenant(access: CredentialStore, tenant_id: str) -> Ten
     return tenant
 
 
-async def disable_tenant(access: CredentialStore, tenant_id: str) -> Tenant:
-    """Refuse a tenant's clients and their tokens from now on; return what it is now.
+async def change_tenant(
+    access: CredentialStore,
+    tenant_id: str,
+    *,
+    name: str | None = None,
+    disabled: bool | None = None,
+) -> Tenant:
+    """Rename a tenant, disable or enable it; return what it is now.
 
-    Raises NoSuchRecord.
+    A disabled one's clients and their tokens are refused from then on. Raises NoSuchRecord.
     """
-    disabled = replace(await require_tenant(access, tenant_id), disabled=True)
-    await access.put_tenant(disabled)
-    return disabled
+    await require_tenant(access, tenant_id)
+    await access.change_tenant(tenant_id, name=name, disabled=disabled)
+    return await require_tenant(access, tenant_id)

@@ -100,15 +100,20 @@ def read_revocation(message: Message) -> RevocationRequest:
     return RevocationRequest(credentials=credentials, token=fields["token"])
 
 
-def _read(message: Message) -> tuple[dict[str, str], Sequence[str]]:
-    """Return the parameters, and the Authorization headers that are to be heeded."""
+def fields_of(message: Message) -> dict[str, str]:
+    """Return the parameters of a request to a token endpoint. Raises TooLarge, TokenRefused."""
     _refuse_query(message.query)
     if len(message.body) > MAX_BYTES:
         rule = f"a token request has at most {MAX_BYTES} bytes"
         raise TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
     # RFC 6749 section 3.1: a parameter without a value counts as left out.
     sent = _fields(message.content_type, message.body)
-    fields = {name: value for name, value in sent.items() if value}
+    return {name: value for name, value in sent.items() if value}
+
+
+def _read(message: Message) -> tuple[dict[str, str], Sequence[str]]:
+    """Return the parameters, and the Authorization headers that are to be heeded."""
+    fields = fields_of(message)
     authorization = message.authorization
     if "client_secret" in fields:  # a token that comes along authenticates no client
         authorization = [item for item in authorization if item[:7].lower() != "bearer "]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,6 @@ from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.networks import is_within, parse_networks
 from fhirpub.auth.revocation import record_revocation
 from fhirpub.auth.scopes import intersect, narrow
-from fhirpub.auth.statements import sign_statement
 from fhirpub.auth.throttle import Throttle
 from fhirpub.auth.token_cache import CachedToken, TokenCache
 from fhirpub.auth.token_request import Credentials, Message, TokenRequest
@@ -86,7 +85,7 @@ class Tokens:
             tenant_claim=config.tenant_claim,
             leeway_seconds=config.leeway_seconds,
         )
-        self._ring = KeyRing(access, config, clock=clock)
+        self.ring = KeyRing(access, config, clock=clock)
         self._standings = ClientStatusCache(access, clock=clock)
         self._throttle = Throttle(limits.token_failures, clock=clock)
         self._verified = TokenCache(_MAX_CACHED)
@@ -98,7 +97,7 @@ class Tokens:
 
         A damaged key does not prevent the start: signing is only one task of the service.
         """
-        await self._ring.signing()
+        await self.ring.signing()
         self._refreshing = asyncio.create_task(self._keep_fresh())
 
     async def stop(self) -> None:
@@ -184,13 +183,9 @@ class Tokens:
             return known.caller
         return await self._look_again(token, known)
 
-    async def sign(self, claims: Mapping[str, Any], *, type_: str) -> str:
-        """Return a signed statement of the service, which is no token. Raises StoreUnavailable."""
-        return await sign_statement(self._ring, claims, type_=type_)
-
     def jwks(self) -> dict[str, Any]:
         """Return the public keys that verify our tokens (RFC 7517)."""
-        return self._ring.jwks()
+        return self.ring.jwks()
 
     def metadata(self, base_url: str) -> dict[str, Any]:
         """Return the authorization server's metadata (RFC 8414)."""
@@ -233,7 +228,7 @@ class Tokens:
     async def _claims_of(self, token: str) -> jwt.Claims:
         """Return the claims of a token that may be revoked already. Raises NotAuthenticated."""
         opened = jwt.decode(token)
-        jwt.check_signature(token, opened, await self._ring.find(opened.kid))
+        jwt.check_signature(token, opened, await self.ring.find(opened.kid))
         return self._expected.claims_of(opened.payload, now=self._clock())
 
     async def _record_revocation(self, claims: jwt.Claims) -> RevokedToken:
@@ -259,7 +254,7 @@ class Tokens:
         return scopes
 
     async def _issue(self, client: Client, scopes: tuple[str, ...]) -> Grant:
-        key = await self._ring.signer()
+        key = await self.ring.signer()
         issued = self._clock() // 1000
         lifetime = self._config.token_seconds
         scope = " ".join(scopes) or None
@@ -283,9 +278,9 @@ class Tokens:
 
     async def _verify(self, token: str) -> Caller:
         opened = jwt.decode(token)
-        key = await self._ring.find(opened.kid)
+        key = await self.ring.find(opened.kid)
         if key is None:
-            jwt.check_signature(token, opened, await self._ring.find_foreign(opened.kid))
+            jwt.check_signature(token, opened, await self.ring.find_foreign(opened.kid))
             raise refusals.misdirected("key of another environment", "environment")
         jwt.check_signature(token, opened, key)
         claims = self._expected.claims_of(opened.payload, now=self._clock())
@@ -296,7 +291,7 @@ class Tokens:
         try:
             if self._clock() >= self._end(known.claims):
                 raise refusals.expired()
-            if await self._ring.find(known.kid) is None:
+            if await self.ring.find(known.kid) is None:
                 raise refusals.unproved("kid")
             return await self._authorize(token, known.kid, known.claims)
         except NotAuthenticated:
@@ -326,7 +321,7 @@ class Tokens:
         while True:
             await asyncio.sleep(FRESH_SECONDS / 2)
             try:
-                await self._ring.refresh()
+                await self.ring.refresh()
             except StoreUnavailable as problem:
                 _log.warning("signing keys not read", reason=problem.reason)
             try:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from fhirpub.app.changes import recorded, tenant_of_client
-from fhirpub.app.stores import open_store
-from fhirpub.auth import clients
+from fhirpub.administration import clients
 from fhirpub.auth.scopes import gives_something
-from fhirpub.auth.tenants import require_tenant
-from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import Record, print_record, print_table
+from fhirpub.cli.administration.target import (
+    Target,
+    confirm_final,
+    with_key,
+    with_target,
+    with_yes,
+)
+from fhirpub.cli.options import with_json
+from fhirpub.cli.printing import print_record, print_table
 from fhirpub.config.loader import MAX_SECRET_DAYS
 from fhirpub.config.reader import LARGEST
-from fhirpub.config.settings import Config
-from fhirpub.fhir.times import instant
-from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.contract import Client
-from fhirpub.storage.store import Store
 
 _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
+_SECRETS_STAY = "Its secrets stay as they are: `fhirpub client rotate` creates a new one."
 
 
 def _split(
@@ -70,9 +68,13 @@ def client() -> None:
 Examples:
   fhirpub client add --tenant 5f0c… --name "ward system" --scope system/DiagnosticReport.cruds
   fhirpub client add --tenant 5f0c… --scope system/*.rs --network 10.1.0.0/16 --json
+  fhirpub client add --tenant lab-uno --key ward --scope system/*.rs   safe to repeat
 """
 )
-@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the client.")
+@click.option(
+    "--tenant", "tenant_id", required=True, metavar="TENANT", help="Its id, key or name."
+)
+@with_key
 @click.option("--name", default="", metavar="TEXT", help="Name shown in lists.")
 @click.option(
     "--scope",
@@ -84,41 +86,48 @@ Examples:
 )
 @_with_networks
 @_with_valid_days
-@with_config
+@with_target
 @with_json
-def add(config: Config, *, as_json: bool, **options: Any) -> None:
-    """Add credentials for a tenant; the secret is shown only once."""
-    _check_name(options["name"])
-    days = options["valid_days"]
-    new = clients.NewClient(
-        tenant=options["tenant_id"],
-        name=options["name"],
-        environment=config.auth.environment,
-        scopes=options["scopes"],
-        networks=options["networks"],
-        valid_days=config.auth.secret_days if days is None else days,
-    )
-    added, secret = asyncio.run(_add(config, new))
-    _warn_of_empty(new.scopes)
-    print_record("Client added.", _with_secret(added, secret), as_json=as_json, then=_SHOWN_ONCE)
+def add(tenant_id: str, key: str | None, target: Target, *, as_json: bool, **given: Any) -> None:
+    """Add credentials for a tenant; the secret is shown only once.
+
+    With --key, a client that has the key is changed to what is given; its secrets stay.
+    """
+    if key is None:
+        added = target.call(clients.ADD, tenant=tenant_id, **given)
+    else:
+        added = target.call(clients.PUT, tenant=tenant_id, key=key, **given)
+    _warn_of_empty(given["scopes"])
+    is_new = "client_secret" in added
+    heading = "Client added." if is_new else "Client saved."
+    then = "\n".join([*target.notes, _SHOWN_ONCE if is_new else _SECRETS_STAY])
+    print_record(heading, added, as_json=as_json, then=then)
 
 
 @client.command(name="list")
-@click.option("--tenant", "tenant_id", metavar="ID", help="Only clients of this tenant.")
-@with_config
+@click.option("--tenant", "tenant_id", metavar="TENANT", help="Only clients of this tenant.")
+@with_target
 @with_json
-def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
+def list_(tenant_id: str | None, target: Target, *, as_json: bool) -> None:
     """List credentials, oldest first, without their secrets, and when each was last used.
 
     The last use is recorded at most once an hour for each client.
     """
-    found, uses = asyncio.run(_all(config, tenant_id))
-    records = [{**_record(item), "last_used": _moment(uses.get(item.id))} for item in found]
+    records = target.call(clients.LIST, tenant=tenant_id)
     print_table(records, as_json=as_json, empty="No clients yet: fhirpub client add --tenant ID")
 
 
 @client.command()
-@click.argument("client_id", metavar="ID")
+@click.argument("client_id", metavar="CLIENT")
+@with_target
+@with_json
+def show(client_id: str, target: Target, *, as_json: bool) -> None:
+    """Show a client by its id or name, without its secrets."""
+    print_record("Client.", target.call(clients.SHOW, client=client_id), as_json=as_json)
+
+
+@client.command()
+@click.argument("client_id", metavar="CLIENT")
 @click.option(
     "--grace-seconds",
     type=click.IntRange(0, LARGEST),
@@ -126,26 +135,17 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
     help="Seconds for which the old secret still works; default: [auth] secret_grace_seconds.",
 )
 @_with_valid_days
-@with_config
+@with_target
 @with_json
-def rotate(
-    client_id: str,
-    grace_seconds: int | None,
-    valid_days: int | None,
-    config: Config,
-    *,
-    as_json: bool,
-) -> None:
+def rotate(client_id: str, target: Target, *, as_json: bool, **given: Any) -> None:
     """Create a new secret; the old one works for a grace period, so that clients need not stop."""
-    grace = config.auth.secret_grace_seconds if grace_seconds is None else grace_seconds
-    days = config.auth.secret_days if valid_days is None else valid_days
-    rotated, secret = asyncio.run(_rotate(config, client_id, grace, days))
+    rotated = dict(target.call(clients.ROTATE, client=client_id, **given))
+    grace, is_disabled = rotated.pop("grace_seconds"), rotated.pop("disabled")
     old = f"works for another {grace} seconds" if grace else "no longer works"
     then = f"{_SHOWN_ONCE}\nThe old secret {old}."
-    if rotated.disabled:
+    if is_disabled:
         then = "The client is disabled: none of its secrets works, not even the new one."
-    shown = _with_secret(rotated, secret)
-    print_record("Client rotated.", shown, as_json=as_json, then=then)
+    print_record("Client rotated.", rotated, as_json=as_json, then=then)
 
 
 @client.command(
@@ -154,7 +154,7 @@ Example:
   fhirpub client scopes 0b7e… --scope system/DiagnosticReport.rs --scope webhooks.read
 """
 )
-@click.argument("client_id", metavar="ID")
+@click.argument("client_id", metavar="CLIENT")
 @click.option(
     "--scope",
     "scopes",
@@ -165,13 +165,13 @@ Example:
     help="Scope to grant, or several separated by spaces; may be repeated. Scopes that are not "
     "named are removed.",
 )
-@with_config
+@with_target
 @with_json
-def scopes(client_id: str, scopes: list[str], config: Config, *, as_json: bool) -> None:
+def scopes(client_id: str, scopes: list[str], target: Target, *, as_json: bool) -> None:
     """Replace the scopes of a client; its tokens lose removed scopes within half a minute."""
-    changed = asyncio.run(_set_scopes(config, client_id, scopes))
+    changed = target.call(clients.SCOPES, client=client_id, scopes=scopes)
     _warn_of_empty(scopes)
-    print_record("Scopes set.", _record(changed), as_json=as_json)
+    print_record("Scopes set.", changed, as_json=as_json)
 
 
 @client.command(
@@ -181,13 +181,13 @@ Examples:
   fhirpub client edit 0b7e… --any-network --name "ward system, old"
 """
 )
-@click.argument("client_id", metavar="ID")
+@click.argument("client_id", metavar="CLIENT")
 @click.option("--name", metavar="TEXT", help="Name shown in lists.")
 @_with_networks
 @click.option("--any-network", is_flag=True, help="Let the client call from everywhere.")
-@with_config
+@with_target
 @with_json
-def edit(config: Config, *, as_json: bool, **options: Any) -> None:
+def edit(client_id: str, target: Target, *, as_json: bool, **options: Any) -> None:
     """Change the name or the networks of a client.
 
     The networks that are given replace those it has. Running services apply them within half a
@@ -198,113 +198,27 @@ def edit(config: Config, *, as_json: bool, **options: Any) -> None:
         raise click.UsageError("--network and --any-network exclude each other")
     if name is None and not networks and not anywhere:
         raise click.UsageError("nothing to change: give --name, --network or --any-network")
-    _check_name(name or "")
     wanted = networks if networks or anywhere else None
-    changed = asyncio.run(_edit(config, options["client_id"], name, wanted))
-    print_record("Client changed.", _record(changed), as_json=as_json)
+    changed = target.call(clients.EDIT, client=client_id, name=name, networks=wanted)
+    print_record("Client changed.", changed, as_json=as_json)
 
 
-@client.command()
-@click.argument("client_id", metavar="ID")
-@with_config
+@client.command(short_help="Disable a client for good.")
+@click.argument("client_id", metavar="CLIENT")
+@with_yes
+@with_target
 @with_json
-def disable(client_id: str, config: Config, *, as_json: bool) -> None:
-    """Disable a client for good; its tokens are refused within half a minute."""
-    disabled = asyncio.run(_disable(config, client_id))
-    print_record("Client disabled.", _record(disabled), as_json=as_json)
+def disable(client_id: str, target: Target, *, yes: bool, as_json: bool) -> None:
+    """Disable a client for good; its tokens are refused within half a minute.
 
-
-async def _add(config: Config, new: clients.NewClient) -> tuple[Client, str]:
-    async with (
-        open_store(config) as store,
-        recorded(config, store, "client.add", tenant=new.tenant) as doing,
-    ):
-        added, secret = await clients.add_client(store, new, clock=now_ms)
-        doing.name("Client", added.id)
-        return added, secret
-
-
-async def _all(
-    config: Config, tenant_id: str | None
-) -> tuple[Sequence[Client], Mapping[str, int]]:
-    async with open_store(config) as store:
-        if tenant_id is not None:
-            await require_tenant(store, tenant_id)
-        return await store.clients(tenant=tenant_id), await store.client_uses()
-
-
-async def _edit(
-    config: Config, client_id: str, name: str | None, networks: Sequence[str] | None
-) -> Client:
-    async with _changing(config, "client.edit", client_id) as store:
-        return await clients.edit_client(store, client_id, name=name, networks=networks)
-
-
-async def _rotate(
-    config: Config, client_id: str, grace_seconds: int, valid_days: int
-) -> tuple[Client, str]:
-    async with _changing(config, "client.rotate", client_id) as store:
-        return await clients.rotate_client(
-            store, client_id, grace_seconds=grace_seconds, valid_days=valid_days, clock=now_ms
-        )
-
-
-async def _set_scopes(config: Config, client_id: str, scopes: list[str]) -> Client:
-    async with _changing(config, "client.scopes", client_id) as store:
-        return await clients.set_scopes(store, client_id, scopes)
-
-
-async def _disable(config: Config, client_id: str) -> Client:
-    async with _changing(config, "client.disable", client_id) as store:
-        return await clients.disable_client(store, client_id)
-
-
-@asynccontextmanager
-async def _changing(config: Config, action: str, client_id: str) -> AsyncGenerator[Store]:
-    """Open the store to change a client, which is recorded in its tenant's chain."""
-    async with open_store(config) as store:
-        tenant = await tenant_of_client(store, client_id)
-        async with recorded(config, store, action, ("Client", client_id), tenant=tenant):
-            yield store
-
-
-def _check_name(name: str) -> None:
-    if not name.isprintable():
-        raise click.BadParameter("must be one line of printable text", param_hint="--name")
+    This cannot be undone: add another client instead.
+    """
+    confirm_final(f"Disable the client {client_id} for good?", yes=yes)
+    disabled = target.call(clients.DISABLE, client=client_id)
+    print_record("Client disabled.", disabled, as_json=as_json)
 
 
 def _warn_of_empty(scopes: Sequence[str]) -> None:
     for scope in scopes:
         if not gives_something(scope):
             click.echo(f"Warning: the scope {scope} allows nothing here.", err=True)
-
-
-def _with_secret(each: Client, secret: str) -> Record:
-    return {
-        "client_id": each.id,
-        "client_secret": secret,
-        "tenant": each.tenant,
-        "name": each.name,
-        "environment": each.environment,
-        "scopes": list(each.scopes),
-        "networks": list(each.networks),
-        "valid_until": _moment(clients.secrets_end(each)),
-    }
-
-
-def _record(each: Client) -> Record:
-    return {
-        "client_id": each.id,
-        "tenant": each.tenant,
-        "name": each.name,
-        "environment": each.environment,
-        "scopes": list(each.scopes),
-        "networks": list(each.networks),
-        "created": instant(each.created),
-        "valid_until": _moment(clients.secrets_end(each)),
-        "disabled": each.disabled,
-    }
-
-
-def _moment(milliseconds: int | None) -> str | None:
-    return None if milliseconds is None else instant(milliseconds)

@@ -46,6 +46,7 @@ _COMMANDS = {
     "restore": "fhirpub.cli.erasure.restore:restore",
     "keys": "fhirpub.cli.keys:keys",
     "secrets": "fhirpub.cli.encryption.command:secrets",
+    "admin": "fhirpub.cli.administration.command:admin",
     "audit": "fhirpub.cli.audit.command:audit",
     "check": "fhirpub.cli.check:check",
     "transfer": "fhirpub.cli.transfer:transfer",

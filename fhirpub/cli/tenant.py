@@ -2,107 +2,96 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
-
 import click
 
-from fhirpub.app.admin import open_admin
-from fhirpub.app.changes import recorded
-from fhirpub.app.stores import open_store
-from fhirpub.auth import tenants
-from fhirpub.cli.encryption.new_key import noticing_new_key
-from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import Record, print_record, print_table
-from fhirpub.config.settings import Config
-from fhirpub.errors import NoSuchRecord
-from fhirpub.fhir.times import instant
-from fhirpub.runtime.clock import now_ms
-from fhirpub.tenant import Tenant
+from fhirpub.administration import tenants
+from fhirpub.cli.administration.target import Target, with_key, with_target
+from fhirpub.cli.options import with_json
+from fhirpub.cli.printing import print_record, print_table
 
 
 @click.group()
 def tenant() -> None:
-    """Add, list and disable the organizations that publish."""
+    """Add, list, rename, disable and enable the organizations that publish."""
 
 
 @tenant.command(
     epilog="""\b
-Example:
+Examples:
   fhirpub tenant add "Lab Uno"
+  fhirpub tenant add "Lab Uno" --key lab-uno   safe to repeat: adds it, or renames it
 """
 )
 @click.argument("name")
-@with_config
+@with_key
+@with_target
 @with_json
-def add(name: str, config: Config, *, as_json: bool) -> None:
+def add(name: str, key: str | None, target: Target, *, as_json: bool) -> None:
     """Add an organization and print its id."""
-    if not name.strip() or not name.isprintable():
-        raise click.BadParameter(
-            "must be one line of printable text, not blank", param_hint="NAME"
-        )
-    with noticing_new_key(config) as notes:
-        added = asyncio.run(_add(config, name.strip()))
-    following = f"Next, add credentials: fhirpub client add --tenant {added.id}"
+    if key is None:
+        added = target.call(tenants.ADD, name=name)
+    else:
+        added = target.call(tenants.PUT, key=key, name=name)
+    following = f"Next, add credentials: fhirpub client add --tenant {added['id']}"
     print_record(
-        "Tenant added.",
-        {"id": added.id, "name": added.name},
+        "Tenant added." if key is None else "Tenant saved.",
+        {"id": added["id"], "name": added["name"]},
         as_json=as_json,
-        then="\n".join([*notes, following]),
+        then="\n".join([*target.notes, following]),
     )
 
 
 @tenant.command(name="list")
-@with_config
+@with_target
 @with_json
-def list_(config: Config, *, as_json: bool) -> None:
+def list_(target: Target, *, as_json: bool) -> None:
     """List all organizations, oldest first."""
-    records = [_record(item) for item in asyncio.run(_all(config))]
+    records = target.call(tenants.LIST)
     print_table(records, as_json=as_json, empty='No tenants yet: fhirpub tenant add "Lab Uno"')
 
 
 @tenant.command()
-@click.argument("tenant_id", metavar="ID")
-@with_config
+@click.argument("tenant_id", metavar="TENANT")
+@with_target
 @with_json
-def disable(tenant_id: str, config: Config, *, as_json: bool) -> None:
-    """Disable an organization for good: no requests, no webhooks; its reports are kept."""
-    disabled = asyncio.run(_disable(config, tenant_id))
-    print_record("Tenant disabled.", _record(disabled), as_json=as_json)
+def show(tenant_id: str, target: Target, *, as_json: bool) -> None:
+    """Show an organization by its id, key or name."""
+    print_record("Tenant.", target.call(tenants.SHOW, tenant=tenant_id), as_json=as_json)
 
 
-async def _add(config: Config, name: str) -> Tenant:
-    async with open_store(config) as store, recorded(config, store, "tenant.add") as doing:
-        added = await tenants.add_tenant(store, name, clock=now_ms)
-        doing.tenant = added.id
-        doing.name("Tenant", added.id)
-        return added
+@tenant.command()
+@click.argument("tenant_id", metavar="TENANT")
+@click.argument("name")
+@with_target
+@with_json
+def rename(tenant_id: str, name: str, target: Target, *, as_json: bool) -> None:
+    """Give an organization another name; its id stays."""
+    renamed = target.call(tenants.RENAME, tenant=tenant_id, name=name)
+    print_record("Tenant renamed.", renamed, as_json=as_json)
 
 
-async def _all(config: Config) -> Sequence[Tenant]:
-    async with open_store(config) as store:
-        return await store.tenants()
+@tenant.command()
+@click.argument("tenant_id", metavar="TENANT")
+@with_target
+@with_json
+def disable(tenant_id: str, target: Target, *, as_json: bool) -> None:
+    """Disable an organization: no requests, no webhooks; its reports are kept.
+
+    `fhirpub tenant enable` undoes this.
+    """
+    disabled = target.call(tenants.DISABLE, tenant=tenant_id)
+    print_record("Tenant disabled.", disabled, as_json=as_json)
 
 
-async def _disable(config: Config, tenant_id: str) -> Tenant:
-    what = ("Tenant", tenant_id)
-    async with (
-        open_admin(config) as open_,
-        recorded(config, open_.store, "tenant.disable", what) as doing,
-    ):
-        disabled = await tenants.disable_tenant(open_.store, tenant_id)
-        doing.tenant = tenant_id
-        for endpoint in await open_.endpoints.endpoints(tenant_id):
-            with suppress(NoSuchRecord):  # removed in the meantime
-                await open_.endpoints.disable(tenant_id, endpoint.id)
-    return disabled
+@tenant.command()
+@click.argument("tenant_id", metavar="TENANT")
+@with_target
+@with_json
+def enable(tenant_id: str, target: Target, *, as_json: bool) -> None:
+    """Enable an organization that was disabled.
 
-
-def _record(each: Tenant) -> Record:
-    return {
-        "id": each.id,
-        "name": each.name,
-        "created": instant(each.created),
-        "disabled": each.disabled,
-    }
+    Its clients and their tokens work again within half a minute. Its endpoints stay disabled:
+    `fhirpub endpoint enable` starts each when its receiver is ready.
+    """
+    enabled = target.call(tenants.ENABLE, tenant=tenant_id)
+    print_record("Tenant enabled.", enabled, as_json=as_json)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
+from fhirpub.administration.audit.chains import seal_trail
 from fhirpub.app.stores import key_source, open_with
 from fhirpub.audit.transfer import transfer_trail
-from fhirpub.cli.audit.chains import seal_trail
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json

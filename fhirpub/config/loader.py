@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fhirpub.config.administration import AdminConfig, admin_contradictions
 from fhirpub.config.monitoring import MetricsConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.reader import (
@@ -41,7 +42,9 @@ from fhirpub.config.settings import (
 from fhirpub.config.webhooks import WebhooksConfig, webhook_contradictions
 from fhirpub.errors import ConfigurationError
 
+_NEXT_PORT = "each worker takes the next one"
 _ABOVE_NOTHING = {
+    "admin": ("token_seconds",),
     "auth": ("token_seconds",),
     "retention": ("erasures_per_minute",),
     "storage": ("deadline_seconds",),
@@ -160,26 +163,29 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for key in keys
         if values[group].get(key) == 0
     ]
-    found += [
-        f"[fhir] organization_namespaces: {namespace!r} is not an absolute URI"
-        for namespace in fhir.organization_namespaces
-        if not ABSOLUTE_URI.fullmatch(namespace)
-    ]
-    found += [
-        f"[patients] person_systems: {system!r} is not an absolute URI"
-        for system in PatientsConfig(**values["patients"]).person_systems
-        if not ABSOLUTE_URI.fullmatch(system)
-    ]
-    found += [
-        f"[terminology] assume: {system!r} is not an absolute URI"
-        for system in TerminologyConfig(**values["terminology"]).assume
-        if not ABSOLUTE_URI.fullmatch(system)
-    ]
+    found += _wrong_uris(
+        {
+            "[fhir] organization_namespaces": fhir.organization_namespaces,
+            "[patients] person_systems": PatientsConfig(**values["patients"]).person_systems,
+            "[terminology] assume": TerminologyConfig(**values["terminology"]).assume,
+        }
+    )
     found += wrong_policies(RetentionConfig(**values["retention"]).policies)
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")
-    found += metrics_contradictions(MetricsConfig(**values["metrics"]), server)
+    metrics, admin = MetricsConfig(**values["metrics"]), AdminConfig(**values["admin"])
+    found += admin_contradictions(admin)
+    found += port_contradictions(server, metrics, admin)
     return found + webhook_contradictions(WebhooksConfig(**values["webhooks"]))
+
+
+def _wrong_uris(settings: Mapping[str, Sequence[str]]) -> list[str]:
+    return [
+        f"{name}: {text!r} is not an absolute URI"
+        for name, texts in settings.items()
+        for text in texts
+        if not ABSOLUTE_URI.fullmatch(text)
+    ]
 
 
 def _auth_contradictions(auth: AuthConfig) -> list[str]:
@@ -209,15 +215,18 @@ def _is_base_url(text: str) -> bool:
         return False
 
 
-def metrics_contradictions(metrics: MetricsConfig, server: ServerConfig) -> list[str]:
-    """Return the problems with the ports on which metrics are served."""
-    if not metrics.port:
-        return []
+def port_contradictions(
+    server: ServerConfig, metrics: MetricsConfig, admin: AdminConfig
+) -> list[str]:
+    """Return the problems with the ports on which metrics and administration are served."""
+    found = []
     last = metrics.port + max(0, server.workers - 1)
-    if last > LAST_PORT:
-        return [f"[metrics] port: the last worker would use {last}, above {LAST_PORT}"]
-    if metrics.host == server.host and metrics.port <= server.port <= last:
-        return [
-            "[metrics] port: must differ from that of [server]; each worker takes the next one"
-        ]
-    return []
+    if metrics.port and last > LAST_PORT:
+        found.append(f"[metrics] port: the last worker would use {last}, above {LAST_PORT}")
+    if metrics.port and metrics.host == server.host and metrics.port <= server.port <= last:
+        found.append(f"[metrics] port: must differ from that of [server]; {_NEXT_PORT}")
+    if admin.port and (admin.host, admin.port) == (server.host, server.port):
+        found.append("[admin] port: must differ from that of [server]")
+    if admin.port and metrics.host == admin.host and metrics.port <= admin.port <= last:
+        found.append(f"[admin] port: must differ from that of [metrics]; {_NEXT_PORT}")
+    return found

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fhirpub.config.administration import AdminConfig
 from fhirpub.config.audit import AuditConfig
 from fhirpub.config.batch import BatchConfig
 from fhirpub.config.monitoring import LogsConfig, MetricsConfig
@@ -312,6 +313,7 @@ class Config:
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     logs: LogsConfig = field(default_factory=LogsConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    admin: AdminConfig = field(default_factory=AdminConfig)
     by_type: Mapping[str, TypeConfig] = field(default_factory=dict)
     """The options of each type, by the name of its plugin: the type in lower case."""
 

@@ -30,19 +30,30 @@ def bind(config: Config, *, reuse_port: bool = False) -> tuple[Config, list[sock
 
 def reserve(config: Config) -> socket.socket:
     """Bind the port for the workers to share; this socket never listens."""
-    family = socket.AF_INET6 if ":" in config.server.host else socket.AF_INET
-    reserved = socket.socket(family, socket.SOCK_STREAM)
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as alone:
-            # Without SO_REUSEPORT, with which another service's workers would share theirs.
-            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            alone.bind((config.server.host, config.server.port))
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        reserved.bind((config.server.host, config.server.port))
+        return reserve_address(config.server.host, config.server.port)
     except REFUSALS as problem:
-        reserved.close()
         raise _cannot_listen(config, problem) from None
+
+
+def reserve_address(host: str, port: int) -> socket.socket:
+    """Bind an address for processes to share, unless another service has it.
+
+    Raises one of :data:`REFUSALS`.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as alone:
+        # Without SO_REUSEPORT, with which another service's workers would share theirs.
+        alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        alone.bind((host, port))
+    reserved = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind((host, port))
+    except REFUSALS:
+        reserved.close()
+        raise
     return reserved
 
 

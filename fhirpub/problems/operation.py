@@ -110,6 +110,12 @@ class OperationProblem(Problem):
         "A field that is required is missing.",
         "Add it.",
     )
+    NOT_POSSIBLE = (
+        "not-possible",
+        "conflict",
+        "The state of what an operator means does not allow this.",
+        "Read the diagnostics: they name the state, or the records that could be meant.",
+    )
     ENDPOINT_STATE = (
         "endpoint-state",
         "business-rule",

@@ -18,6 +18,27 @@ class CredentialStore(ClientActivity):
         """Add a tenant, or replace the one with this id."""
 
     @abstractmethod
+    async def add_tenant(self, tenant: Tenant) -> bool:
+        """Add a tenant unless there is one with its id.
+
+        Returns:
+            Whether it was added. False means that nothing was changed. After StoreUnavailable a
+            repeat may return False although the first call succeeded.
+        """
+
+    @abstractmethod
+    async def change_tenant(
+        self, tenant_id: str, *, name: str | None = None, disabled: bool | None = None
+    ) -> None:
+        """Change the name of a tenant, or whether it is disabled; do nothing for an unknown id.
+
+        Args:
+            tenant_id: The id of the tenant.
+            name: The new name; None leaves it as it is, also if it changes at the same time.
+            disabled: Whether it is disabled from now on; None leaves it as it is.
+        """
+
+    @abstractmethod
     async def tenant(self, tenant_id: str) -> Tenant | None:
         """Return a tenant.
 
@@ -38,6 +59,15 @@ class CredentialStore(ClientActivity):
         """Add a client, or replace the one with this id unconditionally.
 
         Concurrent changes are overwritten; `replace_client` detects them.
+        """
+
+    @abstractmethod
+    async def add_client(self, client: Client) -> bool:
+        """Add a client unless there is one with its id.
+
+        Returns:
+            Whether it was added. False means that nothing was changed. After StoreUnavailable a
+            repeat may return False although the first call succeeded.
         """
 
     @abstractmethod

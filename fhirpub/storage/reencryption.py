@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fhirpub.encryption.cipher import NO_KEY, Purpose, State, key_name_in
-from fhirpub.errors import SecretsUnavailable
+from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.storage.secret_contract import StoredSecret
 from fhirpub.storage.store import Store
 
@@ -31,11 +31,11 @@ async def outdated_secrets(store: Store) -> list[StoredSecret]:
     return [one for one in await store.stored_secrets() if state_of(store, one) in _OUTDATED]
 
 
-async def reencrypt(store: Store, *, on_progress: Callable[[int, int], None]) -> Counter[Purpose]:
+async def reencrypt(store: Store) -> Counter[Purpose]:
     """Encrypt all salts and private keys under the first key; return how many of each.
 
-    ``on_progress`` is called with how many were changed, and of how many. What cannot be
-    decrypted stays as it is. Raises SecretsUnavailable without a key, StoreUnavailable.
+    What cannot be decrypted stays as it is. Raises SecretsUnavailable without a key,
+    StoreUnavailable.
     """
     if not store.cipher:
         raise SecretsUnavailable(NO_KEY)
@@ -44,13 +44,11 @@ async def reencrypt(store: Store, *, on_progress: Callable[[int, int], None]) ->
         outdated = await outdated_secrets(store)
         if not outdated:
             break
-        total = changed.total() + len(outdated)
         for start in range(0, len(outdated), _SIDE_BY_SIDE):
             several = outdated[start : start + _SIDE_BY_SIDE]
             replaced = await asyncio.gather(*(_replace(store, one) for one in several))
             pairs = zip(several, replaced, strict=True)
             changed.update(one.purpose for one, is_new in pairs if is_new)
-            on_progress(changed.total(), total)
     return changed
 
 
@@ -79,3 +77,12 @@ def key_names(secrets: Sequence[StoredSecret]) -> str:
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' if count > 1 else ''}"
+
+
+def missing_key(secrets: Sequence[StoredSecret]) -> ConfigurationError:
+    """Return an error about secrets whose key is not here, with what to do."""
+    return ConfigurationError(
+        f"{in_words(secrets)} in the store cannot be decrypted: the key {key_names(secrets)} "
+        "is not here; put the file that has it back, or name its copy in [storage] keys_file; "
+        "a new key cannot decrypt them"
+    )

@@ -99,6 +99,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     NotAcceptable: (HTTPStatus.NOT_ACCEPTABLE, "not-supported"),
     errors.NoneMatches: (HTTPStatus.NOT_FOUND, "not-found"),
     errors.OtherContent: (HTTPStatus.CONFLICT, "duplicate"),
+    errors.NotPossible: (HTTPStatus.CONFLICT, "conflict"),
     errors.SeveralMatch: (HTTPStatus.PRECONDITION_FAILED, "multiple-matches"),
     errors.VersionConflict: (HTTPStatus.PRECONDITION_FAILED, "conflict"),
     errors.PreconditionRequired: (HTTPStatus.PRECONDITION_REQUIRED, "required"),

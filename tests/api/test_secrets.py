@@ -72,7 +72,7 @@ def test_reports_and_tokens_are_the_same_after_their_store_was_encrypted(tmp_pat
 
     with RunningService(tmp_path, config=config) as service:
         token = replace(lab, service=service)
-        service.call(reencrypt(service.services.store, on_progress=lambda _done, _all: None))
+        service.call(reencrypt(service.services.store))
 
         assert token.get(f"/fhir/r4/DiagnosticReport/{first}").status == 200
         assert report_id(token, "R-1") == first

@@ -100,9 +100,15 @@ def test_every_module_can_be_imported_alone_without_a_warning() -> None:
 
 def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
     outside = {"cli", "testing"}  # the demonstration, and the HTTP clients in tests
-    # A default, the example of a policy, and a scope.
+    # A default, the examples of a policy and of an event, and a scope.
     examples = {
-        f"fhirpub/{name}.py" for name in ("config/settings", "config/retention", "auth/clients")
+        f"fhirpub/{name}.py"
+        for name in (
+            "config/settings",
+            "config/retention",
+            "auth/clients",
+            "administration/endpoints",
+        )
     }
     package = ROOT / "fhirpub"
     core = [

@@ -74,6 +74,14 @@ class StoreWrapper(
     async def put_tenant(self, tenant: Tenant) -> None:
         await self.inner.put_tenant(tenant)
 
+    async def add_tenant(self, tenant: Tenant) -> bool:
+        return await self.inner.add_tenant(tenant)
+
+    async def change_tenant(
+        self, tenant_id: str, *, name: str | None = None, disabled: bool | None = None
+    ) -> None:
+        await self.inner.change_tenant(tenant_id, name=name, disabled=disabled)
+
     async def tenant(self, tenant_id: str) -> Tenant | None:
         return await self.inner.tenant(tenant_id)
 
@@ -82,6 +90,9 @@ class StoreWrapper(
 
     async def put_client(self, client: Client) -> None:
         await self.inner.put_client(client)
+
+    async def add_client(self, client: Client) -> bool:
+        return await self.inner.add_client(client)
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
         return await self.inner.replace_client(client, over=over)

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
-import orjson
 
-from fhirpub.app.changes import record_read
-from fhirpub.audit.chain import records_of
-from fhirpub.audit.checkpoint import TYPE
-from fhirpub.audit.record import key_of, unversioned
-from fhirpub.audit.verification import Verdict, blocks_of, verify
-from fhirpub.auth.statements import StatementReader
-from fhirpub.cli.audit.chains import chain_name, chains_meant, open_trail
-from fhirpub.cli.options import EXISTING_FILE, with_config, with_json
+from fhirpub.administration.audit import operations
+from fhirpub.cli.administration.target import Caller, Target, with_target
+from fhirpub.cli.options import EXISTING_FILE, with_json
 from fhirpub.cli.printing import Record, print_json, print_table
 from fhirpub.cli.progress_line import ProgressLine
 from fhirpub.cli.time_types import UtcTimeType
-from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.times import instant
-from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.audit_contract import HASH_BYTES, AuditBlock, AuditQuery
-from fhirpub.storage.store import Store
 
-_PAGE = 50
+_PAGE, _CHECKPOINTS = 1_000, 1_000
+_RIGHT = "right"
 
 _of_tenant = click.option(
     "--tenant",
     "tenant_id",
-    metavar="ID",
+    metavar="TENANT",
     help="Only records of this tenant; `service` for those that belong to no tenant.",
 )
 
@@ -67,71 +57,52 @@ Examples:
     default=50,
     help="Maximum number for each tenant; default: 50.",
 )
-@with_config
+@with_target
 @with_json
-def list_(tenant_id: str | None, config: Config, *, as_json: bool, **wanted: Any) -> None:
+def list_(
+    tenant_id: str | None, limit: int, target: Target, *, as_json: bool, **wanted: Any
+) -> None:
     """List records, newest first."""
-    found = asyncio.run(_list(config, tenant_id, wanted))
+    for name in ("since", "until"):
+        wanted[name] = None if wanted[name] is None else instant(wanted[name])
+
+    async def work(call: Caller) -> list[Record]:
+        found: list[Record] = []
+        for chain in await _chains(call, tenant_id):
+            found += await _list(call, chain, wanted, limit)
+        return found
+
+    found = target.run(work, creates_store=False)
     if as_json:
         print_json(found)
         return
     print_table([_row(record) for record in found], as_json=False, empty="No records.")
 
 
-async def _list(
-    config: Config, tenant_id: str | None, wanted: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    async with open_trail(config) as store:
-        found: list[dict[str, Any]] = []
-        for tenant in await chains_meant(store, tenant_id):
-            number = 0
-            async for record in _find(store, tenant, wanted):
-                found.append({"tenant": chain_name(tenant), **record})
-                number += 1
-                if number == wanted["limit"]:
-                    break
-            await record_read(config, store, "audit.search", tenant=tenant)
-        return found
+async def _chains(call: Caller, tenant_id: str | None) -> Sequence[str]:
+    """Return the names of the chains that are meant."""
+    if tenant_id is not None:
+        return [tenant_id]
+    chains: list[str] = await call(operations.CHAINS)
+    return chains
 
 
-async def _find(
-    store: Store, tenant: str, wanted: Mapping[str, Any]
-) -> AsyncIterator[dict[str, Any]]:
-    """Yield the records of a tenant that are wanted, newest first."""
-    keys = tuple(
-        key_of(tenant, kind, unversioned(wanted[kind]))
-        for kind in ("patient", "entity", "agent")
-        if wanted[kind]
-    )
-    before = None
-    while True:
-        query = AuditQuery(
-            keys=keys, since=wanted["since"], until=wanted["until"], before=before, limit=_PAGE
+async def _list(call: Caller, chain: str, wanted: Record, limit: int) -> list[Record]:
+    found: list[Record] = []
+    following = None
+    while len(found) < limit:
+        page = await call(
+            operations.LIST,
+            chain=chain,
+            limit=min(_PAGE, limit - len(found)),
+            **wanted,
+            **{"from": following},
         )
-        page = await store.find_audit_blocks(tenant, query)
-        for block in page:
-            for record in reversed(records_of(block)):
-                members = orjson.loads(record)
-                if _matches(members, wanted):
-                    yield members
-        if not page:
-            return
-        before = page[-1].place
-
-
-def _matches(members: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    since, until = wanted["since"] or 0, wanted["until"]
-    if members["at"] < since or (until is not None and members["at"] >= until):
-        return False
-    if wanted["action"] and members["action"] != wanted["action"]:
-        return False
-    if wanted["patient"] and wanted["patient"] not in members.get("patients", ()):
-        return False
-    names = map(unversioned, members.get("what", ()))
-    if wanted["entity"] and unversioned(wanted["entity"]) not in names:
-        return False
-    agents = (members.get("client"), members.get("user"))
-    return not wanted["agent"] or wanted["agent"] in agents
+        found += page["records"]
+        following = page["following"]
+        if following is None:
+            break
+    return found
 
 
 def _row(record: Mapping[str, Any]) -> Record:
@@ -160,8 +131,8 @@ Example:
     metavar="FILE",
     help="A new file to write to; default: standard output.",
 )
-@with_config
-def export(tenant_id: str | None, out: Path | None, config: Config) -> None:
+@with_target
+def export(tenant_id: str | None, out: Path | None, target: Target) -> None:
     """Write whole chains as lines of JSON, oldest first, with the hash after each record.
 
     A hash is SHA-256 over the hash before it and the record, whose bytes are its line in
@@ -173,7 +144,9 @@ def export(tenant_id: str | None, out: Path | None, config: Config) -> None:
         raise click.ClickException(f"{out} cannot be created: {problem.strerror}") from None
     line = ProgressLine(at_once=False)
     try:
-        written = asyncio.run(_export(config, tenant_id, file, line))
+        written = target.run(
+            lambda call: _export(call, tenant_id, file, line), creates_store=False
+        )
     finally:
         line.end()
         if out is not None:
@@ -182,31 +155,17 @@ def export(tenant_id: str | None, out: Path | None, config: Config) -> None:
 
 
 async def _export(
-    config: Config, tenant_id: str | None, file: TextIO, progress: ProgressLine
+    call: Caller, tenant_id: str | None, file: TextIO, progress: ProgressLine
 ) -> int:
     written = 0
-    async with open_trail(config) as store:
-        for tenant in await chains_meant(store, tenant_id):
-            await record_read(config, store, "audit.export", tenant=tenant)
-            async for block in blocks_of(store, tenant):
-                lines = [*_exported(block)]
-                file.writelines(lines)
-                written += len(lines)
-                progress.show(partial("{:,} records".format, written))
+    for chain in await _chains(call, tenant_id):
+        after: int | None = 0
+        while after is not None:
+            page = await call(operations.EXPORT, chain=chain, after=after)
+            file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in page["records"])
+            written, after = written + len(page["records"]), page["following"]
+            progress.show(partial("{:,} records".format, written))
     return written
-
-
-def _exported(block: AuditBlock) -> Iterator[str]:
-    for place, record in enumerate(records_of(block)):
-        end = block.hashes[place * HASH_BYTES : (place + 1) * HASH_BYTES]
-        line = {
-            "tenant": chain_name(block.tenant),
-            "block": block.number,
-            "place": place,
-            "hash": end.hex(),
-            "record": record.decode(),
-        }
-        yield json.dumps(line, ensure_ascii=False) + "\n"
 
 
 @audit.command(
@@ -224,10 +183,10 @@ Example, with the checkpoints that were kept elsewhere:
     help="Checkpoints that were written to [audit] checkpoints_file: they show records that were "
     "removed from the end, and chains that were made with a stolen key.",
 )
-@with_config
+@with_target
 @with_json
 def verify_(
-    tenant_id: str | None, checkpoints: Path | None, config: Config, *, as_json: bool
+    tenant_id: str | None, checkpoints: Path | None, target: Target, *, as_json: bool
 ) -> None:
     """Verify that no record was changed, removed, inserted or moved; exit status 1 if one was.
 
@@ -236,13 +195,21 @@ def verify_(
     """
     outside = _read_checkpoints(checkpoints)
     line = ProgressLine(at_once=False)
+
+    async def work(call: Caller) -> list[Record]:
+        verdicts: list[Record] = []
+        for chain in await _chains(call, tenant_id):
+            line.show(partial("{}: verifying".format, chain))
+            given = {"chain": chain, "checkpoints": outside or None}
+            verdicts.append(await call(operations.VERIFY, **given))
+        return verdicts
+
     try:
-        verdicts = asyncio.run(_verify(config, tenant_id, outside, line))
+        verdicts = target.run(work, creates_store=False)
     finally:
         line.end()
-    records = [_verdict_record(verdict) for verdict in verdicts]
-    print_table(records, as_json=as_json, empty="No records.")
-    sys.exit(any(verdict.problem for verdict in verdicts))
+    print_table(verdicts, as_json=as_json, empty="No records.")
+    sys.exit(any(verdict["verdict"] != _RIGHT for verdict in verdicts))
 
 
 def _read_checkpoints(file: Path | None) -> list[str]:
@@ -254,32 +221,3 @@ def _read_checkpoints(file: Path | None) -> list[str]:
         raise ConfigurationError(
             f"{file} is not a file of checkpoints: each line must be one as the service writes it"
         ) from None
-
-
-async def _verify(
-    config: Config, tenant_id: str | None, outside: Sequence[str], progress: ProgressLine
-) -> list[Verdict]:
-    def show(verdict: Verdict) -> None:
-        name = chain_name(verdict.tenant)
-        progress.show(lambda: f"{name}: {verdict.records:,} records")
-
-    async with open_trail(config) as store:
-        read = StatementReader(store, type_=TYPE).read
-        begin = partial(verify, store, read=read, now=now_ms(), outside=outside, on_progress=show)
-        chains = await chains_meant(store, tenant_id)
-        verdicts = [await begin(tenant) for tenant in chains]
-        for tenant in chains:
-            await record_read(config, store, "audit.verify", tenant=tenant)
-        return verdicts
-
-
-def _verdict_record(verdict: Verdict) -> Record:
-    return {
-        "tenant": chain_name(verdict.tenant),
-        "records": verdict.records,
-        "blocks": verdict.blocks,
-        "checkpoints": verdict.checkpoints,
-        "from": None if verdict.first is None else instant(verdict.first),
-        "to": None if verdict.last is None else instant(verdict.last),
-        "verdict": "right" if verdict.problem is None else str(verdict.problem),
-    }

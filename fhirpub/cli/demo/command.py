@@ -23,6 +23,7 @@ from fhirpub.cli.demo.receiver import DemoReceiver
 from fhirpub.cli.demo.steps import Tour, write_files
 from fhirpub.cli.http_client import http_client
 from fhirpub.cli.options import with_config
+from fhirpub.config.administration import AdminConfig
 from fhirpub.config.monitoring import LogsConfig
 from fhirpub.config.settings import Config, PluginsConfig, ServerConfig, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
@@ -163,6 +164,7 @@ def _private(config: Config, folder: Path) -> Config:
         plugins=PluginsConfig(enabled=_enable_plugins(config.plugins.enabled)),
         webhooks=WebhooksConfig(allow_networks=[_HOST]),
         logs=LogsConfig(level="error"),
+        admin=AdminConfig(),
     )
 
 

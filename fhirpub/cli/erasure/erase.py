@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from fhirpub.app.console import TenantConsole, open_console
+from fhirpub.administration.erasure import operations
+from fhirpub.administration.naming import id_of
+from fhirpub.cli.administration.target import Caller, Target, with_target
+from fhirpub.cli.erasure.carrying_out import carry_out, complete
 from fhirpub.cli.erasure.listing import export, list_, resume
-from fhirpub.cli.erasure.work import Note, Work, records_of, report_refused, rest_of
-from fhirpub.cli.options import Command, with_config, with_json, with_note
-from fhirpub.cli.patient.naming import IdentifierType, id_of
+from fhirpub.cli.erasure.printing import records_of, rest_of
+from fhirpub.cli.options import Command, with_json, with_note
+from fhirpub.cli.patient.naming import IdentifierType
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_table
-from fhirpub.config.retention import policies_of
-from fhirpub.config.settings import Config
-from fhirpub.interactions.erasure.erase import Erased
-from fhirpub.interactions.erasure.patients import patients_by_identifier, resources_of
-from fhirpub.interactions.erasure.retention import OPERATOR, check_policies, expired
+from fhirpub.interactions.erasure.retention import OPERATOR
 
 _MOST_NAMED = 5
 
@@ -48,7 +46,7 @@ def _with_order(command: Command) -> Command:
 
 
 _of_tenant = click.option(
-    "--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the resources."
+    "--tenant", "tenant_id", required=True, metavar="TENANT", help="Tenant of the resources."
 )
 _by_identifier = click.option(
     "--identifier", type=IdentifierType(), metavar="'SYSTEM|VALUE'", help="By its identifier."
@@ -76,31 +74,29 @@ Examples:
 )
 @_of_tenant
 @_with_order
-@with_config
+@with_target
 @with_json
 def report(
     report_ids: tuple[str, ...],
     type_name: str,
     tenant_id: str,
-    config: Config,
+    target: Target,
     *,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Erase reports with their results, their documents and everything else of them.
 
-    The service may run. An interrupted command is completed by repeating it.
+    This cannot be undone. The service may run. An interrupted command is completed by repeating
+    it.
     """
     identifier = given.pop("identifier")
     if bool(report_ids) == bool(identifier):
         raise click.UsageError("name reports by their ids, or one by --identifier")
-
-    async def ids_of(console: TenantConsole) -> _Meant:
-        if identifier:
-            return _Meant((console.tenant.resource_id(type_name, *identifier),))
-        return _Meant(tuple(dict.fromkeys(map(id_of, report_ids))))
-
-    _run(config, tenant_id, ids_of, _Options(as_json=as_json, **given))
+    meant: dict[str, Any] = {"reports": list(map(id_of, report_ids))}
+    if identifier:
+        meant = {"report_identifier": "|".join(identifier), "type": type_name}
+    _run(target, tenant_id, meant, _Options(as_json=as_json, **given))
 
 
 @erase.command(
@@ -116,34 +112,28 @@ Examples:
 @_by_identifier
 @_of_tenant
 @_with_order
-@with_config
+@with_target
 @with_json
 def patient(
     patient_ids: tuple[str, ...],
     tenant_id: str,
-    config: Config,
+    target: Target,
     *,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Erase everything that refers to a patient, with what was stated about the patient.
 
-    Reports that belonged to the patient in an earlier version, and were moved to another one, are
-    named and not erased: `fhirpub erase report` does that.
+    This cannot be undone. Reports that belonged to the patient in an earlier version, and were
+    moved to another one, are named and not erased: `fhirpub erase report` does that.
     """
     identifier = given.pop("identifier")
     if bool(patient_ids) == bool(identifier):
         raise click.UsageError("name patients by their ids, or by --identifier")
-
-    async def ids_of(console: TenantConsole) -> _Meant:
-        tenant, context = console.tenant, console.context
-        ids: Iterable[str] = map(id_of, patient_ids)
-        if identifier:
-            ids = await patients_by_identifier(identifier, tenant=tenant, context=context)
-        found = await resources_of(ids, tenant=tenant, context=context)
-        return _Meant(tuple(found.resources), found.moved)
-
-    _run(config, tenant_id, ids_of, _Options(as_json=as_json, **given))
+    meant: dict[str, Any] = {"patients": list(map(id_of, patient_ids))}
+    if identifier:
+        meant = {"patient_identifier": "|".join(identifier)}
+    _run(target, tenant_id, meant, _Options(as_json=as_json, **given))
 
 
 @erase.command(
@@ -158,25 +148,13 @@ Examples:
 @_of_tenant
 @click.option("--yes", is_flag=True, help="Do not ask; erased content does not come back.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
-@with_config
+@with_target
 @with_json
-def expired_(tenant_id: str, config: Config, *, yes: bool, dry_run: bool, as_json: bool) -> None:
+def expired_(tenant_id: str, target: Target, *, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Erase what [retention] policies name now, as the daily round does.
 
-    What is on hold is left out.
+    This cannot be undone. What is on hold is left out.
     """
-    policies = policies_of(config.retention)
-    if not policies:
-        raise click.ClickException("[retention] policies has none")
-
-    async def ids_of(console: TenantConsole) -> _Meant:
-        check_policies(policies, console.context)
-        ids: dict[str, None] = {}
-        for policy in policies:
-            async for one in expired(policy, tenant=console.tenant, context=console.context):
-                ids[one] = None
-        return _Meant(tuple(ids), leaves_out_holds=True)
-
     options = _Options(
         reason="retention policies",
         operator=OPERATOR,
@@ -185,24 +163,12 @@ def expired_(tenant_id: str, config: Config, *, yes: bool, dry_run: bool, as_jso
         yes=yes,
         as_json=as_json,
     )
-    _run(config, tenant_id, ids_of, options)
+    _run(target, tenant_id, {"expired": True}, options)
 
 
 erase.add_command(list_)
 erase.add_command(export)
 erase.add_command(resume)
-
-
-@dataclass(frozen=True, slots=True)
-class _Meant:
-    """The ids of what is to be erased, and what is named but not erased, with types by id."""
-
-    ids: tuple[str, ...]
-    moved: Mapping[str, str] = field(default_factory=dict)
-    leaves_out_holds: bool = False
-
-
-_IdsOf = Callable[[TenantConsole], Awaitable[_Meant]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,69 +180,88 @@ class _Options:
     yes: bool
     as_json: bool
 
-    @property
-    def note(self) -> Note:
-        return Note(self.operator, self.reason, allows_reuse=self.allow_reuse)
+
+@dataclass(slots=True)
+class _Done:
+    """What was planned, and then what was erased; why some were not, and what was moved."""
+
+    erased: list[Record]
+    moved: list[str]
+    refused: Sequence[str] = ()
 
 
-def _run(config: Config, tenant_id: str, ids_of: _IdsOf, options: _Options) -> None:
+def _run(target: Target, tenant_id: str, meant: Mapping[str, Any], options: _Options) -> None:
     if not (options.yes or options.dry_run) and (options.as_json or not is_terminal(sys.stdin)):
         raise click.UsageError("erasing is final: add --yes, or --dry-run to see what would go")
     try:
-        erased, moved = asyncio.run(_erase(config, tenant_id, ids_of, options))
+        planned = target.run(lambda call: _plan(call, tenant_id, meant), creates_store=False)
+        if not options.dry_run:
+            if not options.yes:
+                _ask(planned.erased)
+            done = target.run(
+                lambda call: _erase(call, tenant_id, planned, options), creates_store=False
+            )
+        else:
+            done = planned
     except KeyboardInterrupt:
         raise click.ClickException(
             "interrupted; repeat the command, or run `fhirpub erase resume`, to complete it"
         ) from None
-    _show(erased, moved, options)
+    if done.refused:
+        raise click.ClickException("; ".join(done.refused))
+    _show(done, options)
 
 
-async def _erase(
-    config: Config, tenant_id: str, ids_of: _IdsOf, options: _Options
-) -> tuple[list[Erased], Mapping[str, str]]:
-    async with open_console(config, tenant_id) as console:
-        work = Work(config, console)
-        meant = await ids_of(console)
-        planned = await work.plan(meant.ids, leaves_out_holds=meant.leaves_out_holds)
-        if options.dry_run:
-            return planned, meant.moved
-        if not options.yes:
-            await asyncio.to_thread(_ask, planned)
-        await work.resume()
-        work.refused.clear()
-        erased = await work.erase(planned, options.note)
-        report_refused(work)
-        return erased, meant.moved
+async def _plan(call: Caller, tenant_id: str, meant: Mapping[str, Any]) -> _Done:
+    planned = _Done([], [])
+    following: int | None = 0
+    while following is not None:
+        page = await call(operations.PLAN, tenant=tenant_id, **meant, **{"from": following})
+        planned.erased += page["planned"]
+        planned.moved, following = page["moved"], page["following"]
+    return planned
 
 
-def _ask(planned: Sequence[Erased]) -> None:
+async def _erase(call: Caller, tenant_id: str, planned: _Done, options: _Options) -> _Done:
+    await complete(call, tenant_id)
+    names = [f"{one['type']}/{one['id']}" for one in planned.erased]
+
+    async def some(names: Sequence[str]) -> Record:
+        erased: Record = await call(
+            operations.ERASE,
+            tenant=tenant_id,
+            resources=names,
+            reason=options.reason,
+            operator=options.operator,
+            allow_reuse=options.allow_reuse,
+        )
+        return erased
+
+    erased, refused = await carry_out(names, some)
+    return _Done(erased, planned.moved, refused)
+
+
+def _ask(planned: Sequence[Record]) -> None:
     print_table(records_of(planned), as_json=False, empty="There is nothing to erase.")
     if planned:
         click.confirm("Erase this for good?", abort=True)
 
 
-def _show(erased: Sequence[Erased], moved: Mapping[str, str], options: _Options) -> None:
-    named = [f"{type_name}/{id_}" for id_, type_name in moved.items()]
+def _show(done: _Done, options: _Options) -> None:
+    erased, moved = done.erased, done.moved
     if options.as_json:
-        print_json(
-            {
-                "erased": [asdict(one) for one in erased],
-                "moved": named,
-                "dry_run": options.dry_run,
-            }
-        )
+        print_json({"erased": erased, "moved": moved, "dry_run": options.dry_run})
         return
-    records: Sequence[Record] = records_of(erased)
-    print_table(records, as_json=False, empty="There is nothing to erase.")
-    if named:
-        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    print_table(records_of(erased), as_json=False, empty="There is nothing to erase.")
+    if moved:
+        more = f" and {len(moved) - _MOST_NAMED} more" if len(moved) > _MOST_NAMED else ""
         click.echo(
-            f"{', '.join(named[:_MOST_NAMED])}{more} belonged to the patient in an earlier "
+            f"{', '.join(moved[:_MOST_NAMED])}{more} belonged to the patient in an earlier "
             "version and to another one now. Erase them by `fhirpub erase report` if they are "
             "meant as well.",
             err=True,
         )
-    before = [f"{one.type}/{one.id}" for one in erased if not one.versions]
+    before = [f"{one['type']}/{one['id']}" for one in erased if not one["versions"]]
     if before:
         click.echo(f"Erased before, see `fhirpub erase list`: {', '.join(before)}.", err=True)
     if not options.dry_run:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
-from fhirpub.app.console import open_console
-from fhirpub.app.stores import open_store
-from fhirpub.cli.erasure.work import Work, records_of, rest_of
-from fhirpub.cli.options import EXISTING_FILE, with_config, with_json
-from fhirpub.cli.printing import print_json, print_table
-from fhirpub.config.settings import Config
-from fhirpub.interactions.erasure.erase import Erased
+from fhirpub.administration import tenants
+from fhirpub.administration.erasure import operations
+from fhirpub.cli.administration.target import Caller, Target, with_target
+from fhirpub.cli.erasure.carrying_out import carry_out
+from fhirpub.cli.erasure.printing import records_of, rest_of
+from fhirpub.cli.options import EXISTING_FILE, with_json
+from fhirpub.cli.printing import Record, print_json, print_table
+from fhirpub.errors import InvalidContent
 from fhirpub.storage.erasure.contract import Erasure, Hold
 
-_KINDS = {"int": int, "str": str, "bool": bool}
+_HOLDS = 500
 
 
 @click.command(
@@ -38,18 +38,18 @@ Example, before a restored store is served:
     metavar="FILE",
     help="What `fhirpub erase export` wrote after the last erasure.",
 )
-@with_config
+@with_target
 @with_json
-def restore(file: Path, config: Config, *, as_json: bool) -> None:
+def restore(file: Path, target: Target, *, as_json: bool) -> None:
     """Repeat erasures and holds on a store that was restored from a backup of before.
 
     What the backup does not have is erased as well: its identifier stays taken. A hold that the
     backup has forbids none of them. Repeating the command is safe.
     """
     records = _read(file)
-    erased, unknown = asyncio.run(_repeat(config, records))
+    erased, unknown = target.run(lambda call: _repeat(call, records), creates_store=False)
     if as_json:
-        print_json({"erased": [asdict(one) for one in erased], "unknown_tenants": unknown})
+        print_json({"erased": erased, "unknown_tenants": unknown})
         return
     print_table(records_of(erased), as_json=False, empty="The file has no orders.")
     for tenant in unknown:
@@ -64,8 +64,8 @@ def _read(file: Path) -> list[Erasure | Hold]:
     wrong: list[int] = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         try:
-            records.append(_record_of(json.loads(line)))
-        except (ValueError, TypeError):
+            records.append(operations.record_of(json.loads(line)))
+        except (ValueError, TypeError, InvalidContent):
             wrong.append(number)
     if wrong:
         raise click.ClickException(
@@ -74,34 +74,27 @@ def _read(file: Path) -> list[Erasure | Hold]:
     return records
 
 
-def _record_of(members: Mapping[str, Any]) -> Erasure | Hold:
-    """Return the order of a line, to be carried out in another store, or the hold.
-
-    Raises TypeError.
-    """
-    record = Hold(**members) if "since" in members else Erasure(**members)
-    for each in fields(record):
-        kind = _KINDS.get(str(each.type))
-        if kind and type(getattr(record, each.name)) is not kind:
-            raise TypeError(each.name)
-    return record if isinstance(record, Hold) else replace(record, version=0, finished=None)
-
-
 async def _repeat(
-    config: Config, records: Sequence[Erasure | Hold]
-) -> tuple[list[Erased], list[str]]:
+    call: Caller, records: Sequence[Erasure | Hold]
+) -> tuple[list[Record], list[str]]:
     by_tenant: defaultdict[str, list[Erasure | Hold]] = defaultdict(list)
     for record in records:
         by_tenant[record.tenant].append(record)
-    async with open_store(config, create=False) as store:
-        known = {tenant.id for tenant in await store.tenants()}
-    erased: list[Erased] = []
+    known = {one["id"] for one in await call(tenants.LIST)}
+    erased: list[Record] = []
     for tenant_id in sorted(by_tenant.keys() & known):
-        async with open_console(config, tenant_id) as console:
-            ours = by_tenant[tenant_id]
-            orders = [one for one in ours if isinstance(one, Erasure)]
-            erased += await Work(config, console).repeat(orders)
-            for hold in ours:
-                if isinstance(hold, Hold):
-                    await console.store.put_hold(hold)
+        ours = by_tenant[tenant_id]
+        orders = [one for one in ours if isinstance(one, Erasure)]
+        some, _refused = await carry_out(orders, partial(_repeat_some, call, tenant_id))
+        erased += some
+        holds = [asdict(one) for one in ours if isinstance(one, Hold)]
+        for start in range(0, len(holds), _HOLDS):
+            some_holds = holds[start : start + _HOLDS]
+            await call(operations.REPEAT, tenant=tenant_id, holds=some_holds)
     return erased, sorted(by_tenant.keys() - known)
+
+
+async def _repeat_some(call: Caller, tenant_id: str, orders: Sequence[Erasure]) -> Record:
+    found = [asdict(one) for one in orders]
+    done: Record = await call(operations.REPEAT, tenant=tenant_id, orders=found)
+    return done

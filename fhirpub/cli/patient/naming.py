@@ -25,8 +25,3 @@ class IdentifierType(click.ParamType[tuple[str, str]]):
         if not system or not number.strip() or number != number.strip():
             self.fail(f"is not {_FORM}; quote it, since | has a meaning in a shell", param, ctx)
         return system, number
-
-
-def id_of(word: str) -> str:
-    """Return the id in an address such as ``Patient/<id>``, or the word itself."""
-    return word.rpartition("/")[2]

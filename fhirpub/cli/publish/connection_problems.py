@@ -22,31 +22,37 @@ class ConnectionProblem:
     is_lasting: bool = False
 
 
-def explain(problem: Exception, url: str) -> ConnectionProblem:
-    """Return the explanation of an OSError or HTTPClientError of a request to ``url``."""
+def explain(
+    problem: Exception, url: str, *, option: str = "--url", certificates: str = "--cacert"
+) -> ConnectionProblem:
+    """Return the explanation of an OSError or HTTPClientError of a request to ``url``.
+
+    ``option`` names the URL, and ``certificates`` the file of certificates to trust.
+    """
     address = urlsplit(url)
     base, host = f"{address.scheme}://{address.netloc}", str(address.hostname)
     if isinstance(problem, ssl.SSLCertVerificationError):
         reason = problem.verify_message.rstrip(".")
         return ConnectionProblem(
-            f"the certificate of {base} is not trusted: {reason}\n{_way_out(problem)}",
+            f"the certificate of {base} is not trusted: {reason}\n"
+            f"{_way_out(problem, option, certificates)}",
             is_lasting=True,
         )
     if getattr(problem, "reason", "") in _NO_TLS:
         return ConnectionProblem(f"{base} speaks no TLS. Is it http:// there?", is_lasting=True)
     if isinstance(problem, socket.gaierror):
-        text = f"there is no host {host} ({problem.strerror}). Is --url right?"
+        text = f"there is no host {host} ({problem.strerror}). Is {option} right?"
         return ConnectionProblem(text, is_lasting=problem.errno == socket.EAI_NONAME)
     return ConnectionProblem(f"{base} cannot be reached: {_reason(problem, address.scheme)}")
 
 
-def _way_out(problem: ssl.SSLCertVerificationError) -> str:
+def _way_out(problem: ssl.SSLCertVerificationError, option: str, certificates: str) -> str:
     if problem.verify_code in _OTHER_NAME:
-        return "Put the name into --url that the certificate is for."
+        return f"Put the name into {option} that the certificate is for."
     if problem.verify_code == _EXPIRED:
         return "The operator of the service has to renew it."
     return (
-        "If the operator gave you a certificate for this, name its file: --cacert FILE.pem "
+        f"If the operator gave you a certificate for this, name its file: {certificates} FILE.pem "
         "(the authority's, or the service's own if it is self-signed)."
     )
 

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
 
-from fhirpub.app.admin import AdminContext, open_admin
-from fhirpub.app.changes import record_read, recorded
-from fhirpub.cli.options import with_config, with_json
+from fhirpub.administration import deliveries as operations
+from fhirpub.cli.administration.target import Caller, Target, with_target
+from fhirpub.cli.options import with_json
 from fhirpub.cli.printing import Record, is_terminal, print_json, print_record, print_table
 from fhirpub.cli.time_types import UtcTimeType
-from fhirpub.cli.webhooks.endpoint_lookup import endpoint_of_any, tenants_meant
-from fhirpub.config.settings import Config
-from fhirpub.errors import NoSuchRecord
-from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.webhook_contract import Delivery, Endpoint
-from fhirpub.webhooks.management import serializers as presenting
-from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
+from fhirpub.fhir.times import instant
+from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
 
 _of_endpoint = click.option(
-    "--endpoint", "endpoint_id", metavar="ID", help="Only deliveries to this endpoint."
+    "--endpoint", "endpoint_id", metavar="ENDPOINT", help="Only deliveries to this endpoint."
 )
 _of_tenant = click.option(
-    "--tenant", "tenant_id", metavar="ID", help="Only deliveries of this tenant."
+    "--tenant", "tenant_id", metavar="TENANT", help="Only deliveries of this tenant."
 )
 
 
@@ -46,32 +38,18 @@ def deliveries() -> None:
     default=20,
     help="Maximum number for each endpoint; default: 20.",
 )
-@with_config
+@with_target
 @with_json
 def list_(
-    state: ShownState | None,
     endpoint_id: str | None,
     tenant_id: str | None,
-    limit: int,
-    config: Config,
+    target: Target,
     *,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """List the deliveries of each endpoint, newest first."""
-
-    async def found() -> list[Record]:
-        async with open_admin(config) as open_:
-            records: list[Record] = []
-            for endpoint in await _endpoints(open_, endpoint_id, tenant_id):
-                page = await open_.deliveries.latest(endpoint, Wanted(), state=state, limit=limit)
-                now = now_ms()
-                records += [
-                    {"endpoint": endpoint.id, **presenting.delivery_record(one, endpoint, now=now)}
-                    for one in page.deliveries
-                ]
-            return records
-
-    records = asyncio.run(found())
+    records = target.call(operations.LIST, endpoint=endpoint_id, tenant=tenant_id, **given)
     shown = records if as_json else [_row(record) for record in records]
     print_table(shown, as_json=as_json, empty="No deliveries.")
 
@@ -79,28 +57,11 @@ def list_(
 @deliveries.command()
 @click.argument("event_id", metavar="ID")
 @_of_endpoint
-@with_config
+@with_target
 @with_json
-def show(event_id: str, endpoint_id: str | None, config: Config, *, as_json: bool) -> None:
+def show(event_id: str, endpoint_id: str | None, target: Target, *, as_json: bool) -> None:
     """Show the deliveries of an event: time, response and failure reason of each attempt."""
-
-    async def found() -> list[dict[str, Any]]:
-        async with open_admin(config) as open_:
-            records = []
-            for endpoint in await _endpoints(open_, endpoint_id, None):
-                one = await open_.deliveries.one(endpoint, event_id)
-                if one is not None:
-                    shown = presenting.whole_delivery_record(one, endpoint, now=now_ms())
-                    records.append({"endpoint": endpoint.id, **shown, "body": one.body.decode()})
-                    what = ("Endpoint", endpoint.id), *_resource_of(one)
-                    await record_read(
-                        config, open_.store, "delivery.read", *what, tenant=endpoint.tenant
-                    )
-            return records
-
-    records = asyncio.run(found())
-    if not records:
-        raise NoSuchRecord("delivery", event_id)
+    records = target.call(operations.SHOW, event=event_id, endpoint=endpoint_id)
     if as_json:
         print_json(records)
         return
@@ -133,88 +94,56 @@ Examples:
 @click.option("--dead", is_flag=True, help="Only dead letters.")
 @_of_endpoint
 @_of_tenant
-@with_config
+@with_target
 @with_json
-def replay(  # noqa: PLR0913 - the options of a command
+def replay(
     event_ids: tuple[str, ...],
-    since: int | None,
-    until: int | None,
     endpoint_id: str | None,
     tenant_id: str | None,
-    config: Config,
+    target: Target,
     *,
-    dead: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Replay deliveries: by event id, of a period, or dead letters.
 
     They keep their sequence numbers, and their attempts start again from 1. Receivers recognize
     them by their event ids.
     """
-    if not (event_ids or since is not None or until is not None or dead):
+    period = {name: given[name] for name in ("since", "until") if given[name] is not None}
+    if not (event_ids or period or given["dead"]):
         raise click.UsageError("name events, or --since, --until or --dead")
-    wanted = Wanted(
-        event_ids=frozenset(event_ids) if event_ids else None,
-        since=since,
-        until=until,
-        states=frozenset({"dead"}) if dead else frozenset(),
-    )
-
-    async def replayed() -> list[tuple[Endpoint, int]]:
-        async with open_admin(config) as open_:
-            chosen = await _endpoints(open_, endpoint_id, tenant_id)
-            for id_ in sorted(event_ids):
-                if not [one for one in chosen if await open_.deliveries.one(one, id_)]:
-                    raise NoSuchRecord("delivery", id_)
-            named = [("Endpoint", item.id) for item in chosen]
-            async with recorded(config, open_.store, "delivery.replay", *named):
-                return [(item, await _replay(open_, item, wanted)) for item in chosen]
-
-    numbers = asyncio.run(replayed())
-    held = [item for item, number in numbers if number and item.state != "active"]
-    reopened = sum(number for _, number in numbers)
+    wanted = {
+        "events": list(event_ids) or None,
+        "dead": given["dead"] or None,
+        "endpoint": endpoint_id,
+        "tenant": tenant_id,
+        **{name: instant(moment) for name, moment in period.items()},
+    }
+    number, held = target.run(lambda call: _replay(call, wanted))
     print_record(
-        "Queued for replay." if reopened else "Nothing to replay: no delivery matches.",
-        {"reopened": reopened},
+        "Queued for replay." if number else "Nothing to replay: no delivery matches.",
+        {"reopened": number},
         as_json=as_json,
         then="\n".join(
-            f"Held until the endpoint is active: {item.id}, {item.state}" for item in held
+            f"Held until the endpoint is active: {id_}, {state}" for id_, state in held.items()
         ),
     )
 
 
-def _resource_of(delivery: Delivery) -> list[tuple[str, str]]:
-    """Return the kind and id of the resource that a delivery is about, if there is one."""
-    kind, _slash, id_ = delivery.resource.partition("/")
-    return [(kind, id_)] if id_ else []
-
-
-async def _replay(open_: AdminContext, endpoint: Endpoint, wanted: Wanted) -> int:
-    if endpoint.state == "deleted":
-        return 0
-    reopened = 0
-    following: int | None = wanted.from_sequence
+async def _replay(call: Caller, wanted: Record) -> tuple[int, dict[str, str]]:
+    """Replay until nothing is left; return how many, and the states of endpoints that wait."""
+    number = 0
+    held: dict[str, str] = {}
+    following: str | None = None
     while True:
-        page = await open_.deliveries.replay(endpoint, replace(wanted, from_sequence=following))
-        reopened += page.reopened
-        following = page.following
+        page = await call(operations.REPLAY, **wanted, **{"from": following})
+        number, following = number + page["reopened"], page["following"]
+        held |= {one["endpoint"]: one["state"] for one in page["held"]}
         if is_terminal(sys.stderr):
-            click.echo(f"\r{endpoint.id}: {reopened}", err=True, nl=following is None)
+            click.echo(f"\r{number:,} deliveries", err=True, nl=following is None)
         if following is None:
-            return reopened
-
-
-async def _endpoints(
-    open_: AdminContext, endpoint_id: str | None, tenant_id: str | None
-) -> Sequence[Endpoint]:
-    """Return the selected endpoints, including deleted ones."""
-    if endpoint_id is not None:
-        return [await endpoint_of_any(open_, endpoint_id)]
-    return [
-        one
-        for item in await tenants_meant(open_, tenant_id)
-        for one in await open_.store.endpoints(item)
-    ]
+            return number, held
 
 
 def _row(record: Record) -> Record:

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import typing
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from fhirpub.app.admin import AdminContext, open_admin
-from fhirpub.app.changes import recorded
-from fhirpub.auth.tenants import require_enabled_tenant
-from fhirpub.cli.encryption.new_key import noticing_new_key
-from fhirpub.cli.options import with_config, with_json
+from fhirpub.administration import endpoints
+from fhirpub.cli.administration.target import Target, with_key, with_target
+from fhirpub.cli.options import Command, with_json
 from fhirpub.cli.printing import print_record, print_table
 from fhirpub.cli.webhooks.endpoint_lookup import (
     prompt_for_token,
-    record_of,
-    record_with_secrets,
-    run_on_endpoint,
-    tenants_meant,
     with_secret_import,
     with_token_import,
 )
 from fhirpub.cli.webhooks.endpoint_operations import OPERATIONS
 from fhirpub.cli.webhooks.verification import read_secret, verify
-from fhirpub.config.settings import Config
-from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
-from fhirpub.webhooks.management.endpoints import EndpointWithSecrets
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from fhirpub.storage.webhook_contract import Ordering, Payload
 
 _SHOWN_ONCE = "The secret and the token are shown only once: store them in a safe place."
+_SECRETS_STAY = "Its secret and token stay as they are."
 
 
 @click.group()
@@ -72,66 +61,61 @@ Examples:
   fhirpub endpoint add --tenant 5f0c… --url https://receiver.example.org/hooks
   fhirpub endpoint add --tenant 5f0c… --url https://receiver.example.org/hooks \\
       --event "diagnostic_report.*" --json
+  fhirpub endpoint add --tenant lab-uno --key lis --url https://receiver.example.org/hooks
 """
 )
-@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Tenant of the endpoint.")
+@click.option(
+    "--tenant", "tenant_id", required=True, metavar="TENANT", help="Its id, key or name."
+)
+@with_key
 @click.option("--url", required=True, metavar="URL", help="URL that receives webhooks.")
 @_with_settings
 @with_secret_import
 @with_token_import
-@with_config
+@with_target
 @with_json
 def add(
     tenant_id: str,
-    url: str,
-    config: Config,
+    key: str | None,
+    target: Target,
     *,
     import_secret: bool,
     import_token: bool,
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Add an endpoint; its secret and token are shown only once. It gets events from now on."""
-    fields = {"url": url, **_fields(settings)}
+    """Add an endpoint; its secret and token are shown only once. It gets events from now on.
+
+    With --key, an endpoint that has the key is changed to what is given; its secrets stay.
+    """
+    fields = _fields(settings)
     if import_secret:
         fields["signing_secret"] = read_secret()
     if import_token:
         fields["bearer_token"] = prompt_for_token()
-
-    async def added() -> EndpointWithSecrets:
-        async with open_admin(config) as open_:
-            await require_enabled_tenant(open_.store, tenant_id)
-            async with recorded(config, open_.store, "endpoint.create", tenant=tenant_id) as doing:
-                disclosed = await open_.endpoints.add(tenant_id, fields, trusted=True)
-                doing.name("Endpoint", disclosed.endpoint.id)
-                return disclosed
-
-    with noticing_new_key(config) as notes:
-        disclosed = asyncio.run(added())
-    for note in notes:
+    if key is None:
+        added = target.call(endpoints.ADD, tenant=tenant_id, **fields)
+    else:
+        added = target.call(endpoints.PUT, tenant=tenant_id, key=key, **fields)
+    for note in target.notes:
         click.echo(note, err=True)
+    is_new = "signing_secret" in added
     print_record(
-        "Endpoint added.",
-        record_with_secrets(disclosed),
+        "Endpoint added." if is_new else "Endpoint saved.",
+        added,
         as_json=as_json,
-        then=f"{_SHOWN_ONCE}\nNext, send a test event: "
-        f"fhirpub endpoint ping {disclosed.endpoint.id}",
+        then=f"{_SHOWN_ONCE if is_new else _SECRETS_STAY}\nNext, send a test event: "
+        f"fhirpub endpoint ping {added['id']}",
     )
 
 
 @endpoint.command(name="list")
-@click.option("--tenant", "tenant_id", metavar="ID", help="Only endpoints of this tenant.")
-@with_config
+@click.option("--tenant", "tenant_id", metavar="TENANT", help="Only endpoints of this tenant.")
+@with_target
 @with_json
-def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
+def list_(tenant_id: str | None, target: Target, *, as_json: bool) -> None:
     """List endpoints, oldest first, without their secrets."""
-
-    async def found() -> Sequence[Endpoint]:
-        async with open_admin(config) as open_:
-            tenants = await tenants_meant(open_, tenant_id)
-            return [one for tenant in tenants for one in await open_.endpoints.endpoints(tenant)]
-
-    records = [record_of(item) for item in asyncio.run(found())]
+    records = target.call(endpoints.LIST, tenant=tenant_id)
     if not as_json:
         shown = ("id", "tenant", "url", "event_types", "state", "why")
         records = [{name: record[name] for name in shown} for record in records]
@@ -140,37 +124,28 @@ def list_(tenant_id: str | None, config: Config, *, as_json: bool) -> None:
 
 
 @endpoint.command()
-@click.argument("endpoint_id", metavar="ID")
-@with_config
+@click.argument("endpoint_id", metavar="ENDPOINT")
+@with_target
 @with_json
-def show(endpoint_id: str, config: Config, *, as_json: bool) -> None:
-    """Show an endpoint, without its secrets."""
-
-    async def found(_open: AdminContext, each: Endpoint) -> Endpoint:
-        return each
-
-    print_record(
-        "Endpoint.", record_of(run_on_endpoint(config, endpoint_id, found)), as_json=as_json
-    )
+def show(endpoint_id: str, target: Target, *, as_json: bool) -> None:
+    """Show an endpoint by its id or description, without its secrets."""
+    shown = target.call(endpoints.SHOW, endpoint=endpoint_id)
+    print_record("Endpoint.", shown, as_json=as_json)
 
 
 @endpoint.command(name="set")
-@click.argument("endpoint_id", metavar="ID")
+@click.argument("endpoint_id", metavar="ENDPOINT")
 @click.option("--url", metavar="URL", help="URL that receives webhooks.")
 @_with_settings
-@with_config
+@with_target
 @with_json
-def set_(endpoint_id: str, config: Config, *, as_json: bool, **settings: Any) -> None:
+def set_(endpoint_id: str, target: Target, *, as_json: bool, **settings: Any) -> None:
     """Change the named settings; --event replaces all previous event types."""
     fields = _fields(settings)
     if not fields:
         raise click.UsageError("name what to change, such as --event or --ordering")
-
-    async def changed(open_: AdminContext, each: Endpoint) -> Endpoint:
-        return await open_.endpoints.change(each.tenant, each.id, fields, trusted=True)
-
-    record = record_of(run_on_endpoint(config, endpoint_id, changed, action="endpoint.update"))
-    print_record("Endpoint changed.", record, as_json=as_json)
+    changed = target.call(endpoints.SET, endpoint=endpoint_id, **fields)
+    print_record("Endpoint changed.", changed, as_json=as_json)
 
 
 def _fields(settings: dict[str, Any]) -> dict[str, Any]:

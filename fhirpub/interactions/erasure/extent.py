@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from fhirpub.errors import FhirpubError
+from fhirpub.errors import NotPossible
 from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.tombstones import Tombstone, fhir_type, is_erased, tombstone_of
@@ -15,7 +15,7 @@ from fhirpub.tenant import Tenant, is_member_id
 _PAGE = 100
 
 
-class NotErasable(FhirpubError):
+class NotErasable(NotPossible):
     """A resource that cannot be erased; the text says why."""
 
 

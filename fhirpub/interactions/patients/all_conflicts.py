@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
@@ -19,7 +19,7 @@ _PAGE = 100
 _REMEMBERED = 100_000
 """So many identifiers are known to have been looked up, about 30 MB: those of the last reports."""
 MAX_CONFLICTS = 1_000
-"""So many conflicts are reported at a time."""
+"""After about so many, a search stops for now."""
 
 Identifier = tuple[str, str]
 
@@ -33,40 +33,64 @@ class Conflict:
     patients: Sequence[str]
 
 
-async def all_conflicts(
-    *, tenant: Tenant, context: Context, store: StoreAdmin, on_progress: Callable[[int], None]
-) -> AsyncGenerator[Conflict, None]:
-    """Yield identifiers that several Patients have, at most `MAX_CONFLICTS`, each once.
+class ConflictSearch:
+    """Looks for identifiers that several Patients have, in all versions, each read once.
 
-    All versions in the store are read once, in the order of their ids, so that memory does not
-    grow with their number. ``on_progress`` is called with the number that was read.
+    The order is that of their ids, so that memory does not grow with their number, and a search
+    can go on after any of them.
     """
-    looked_up: OrderedDict[Identifier, None] = OrderedDict()
-    reported: set[Identifier] = set()
-    after, read = ("", 0), 0
-    while page := await store.scan(after=after, limit=_PAGE):
-        for tenant_id, version in page:
-            if tenant_id != tenant.id or not version.parts:
-                continue
-            for identifier in _doubtful(version, tenant, context):
-                if identifier in looked_up or identifier in reported:
+
+    def __init__(
+        self,
+        *,
+        tenant: Tenant,
+        context: Context,
+        store: StoreAdmin,
+        after: tuple[str, int] = ("", 0),
+    ) -> None:
+        """Begin after a version, named by its id and number."""
+        self._tenant = tenant
+        self._context = context
+        self._store = store
+        self._looked_up: OrderedDict[Identifier, None] = OrderedDict()
+        self.after = after
+        """The version that was read last."""
+        self.read = 0
+        """How many versions were read."""
+        self.is_more = True
+        """Whether there may be more versions."""
+
+    async def conflicts(self, *, max_read: int) -> AsyncGenerator[Conflict, None]:
+        """Yield conflicts, about `MAX_CONFLICTS`, each once; read about ``max_read`` versions."""
+        reported: set[Identifier] = set()
+        while self.read < max_read:
+            page = await self._store.scan(after=self.after, limit=_PAGE)
+            if not page:
+                self.is_more = False
+                return
+            for tenant_id, version in page:
+                if tenant_id != self._tenant.id or not version.parts:
                     continue
-                _remember(looked_up, identifier)
-                match = TokenMatch(*identifier)
-                found = await patients_with(match, tenant=tenant, context=context)
-                if len(found) > 1:
-                    reported.add(identifier)
-                    yield Conflict(*identifier, found)
-                    if len(reported) == MAX_CONFLICTS:
-                        return
-        after, read = (page[-1][1].id, page[-1][1].version), read + len(page)
-        on_progress(read)
+                for identifier in _doubtful(version, self._tenant, self._context):
+                    conflict = await self._look_up(identifier)
+                    if conflict is not None and identifier not in reported:
+                        reported.add(identifier)
+                        yield conflict
+            self.after = page[-1][1].id, page[-1][1].version
+            self.read += len(page)
+            if len(reported) >= MAX_CONFLICTS:
+                return
 
-
-def _remember(looked_up: OrderedDict[Identifier, None], identifier: Identifier) -> None:
-    looked_up[identifier] = None
-    if len(looked_up) > _REMEMBERED:
-        looked_up.popitem(last=False)
+    async def _look_up(self, identifier: Identifier) -> Conflict | None:
+        """Return the conflict of an identifier, unless it was looked up lately."""
+        if identifier in self._looked_up:
+            return None
+        self._looked_up[identifier] = None
+        if len(self._looked_up) > _REMEMBERED:
+            self._looked_up.popitem(last=False)
+        match = TokenMatch(*identifier)
+        found = await patients_with(match, tenant=self._tenant, context=self._context)
+        return Conflict(*identifier, found) if len(found) > 1 else None
 
 
 def _doubtful(version: Version, tenant: Tenant, context: Context) -> Iterator[Identifier]:

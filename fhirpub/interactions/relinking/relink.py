@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from fhirpub.errors import FhirpubError
+from fhirpub.errors import NotPossible
 from fhirpub.fhir.document import documents_in
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.fhir.times import instant
@@ -37,7 +37,7 @@ _PAGE = 100
 _log = logger()
 
 
-class NotMovable(FhirpubError):
+class NotMovable(NotPossible):
     """A resource that cannot be moved to another Patient; the text says why."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from pymongo.errors import DuplicateKeyError
+
 from fhirpub.storage.batching import Bounds
 from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.primary import Primary
@@ -40,6 +42,16 @@ class OnDatabase(ABC):
         collection = self._collection(name)
         async with within(self._deadline):
             await collection.replace_one({"_id": document["_id"]}, document, upsert=True)
+
+    async def _add(self, name: str, document: dict[str, Any]) -> bool:
+        """Add a document unless there is one with its id; return whether it was added."""
+        collection = self._collection(name)
+        async with within(self._deadline):
+            try:
+                await collection.insert_one(document)
+            except DuplicateKeyError:
+                return False
+            return True
 
     async def _list(
         self,

@@ -16,7 +16,7 @@ from typing import Any
 
 from bson.objectid import ObjectId
 from pymongo import ReplaceOne, UpdateOne
-from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
+from pymongo.errors import AutoReconnect, BulkWriteError
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.erasure.tombstones import fhir_type
@@ -62,19 +62,10 @@ class MongoWebhooks(DeliverySweep, Endpoints, DeliveryQueueStore):
         if endpoint.tenant != tenant:
             return False
         if endpoint.revision == 1:
-            return await self._add_endpoint(endpoint)
+            return await self._add(ENDPOINT, documents.endpoint_document(endpoint))
         async with within(self._deadline):
             over, change = documents.endpoint_change(endpoint)
             return bool((await endpoints.update_one(over, change)).matched_count)
-
-    async def _add_endpoint(self, endpoint: Endpoint) -> bool:
-        async with within(self._deadline):
-            try:
-                added = documents.endpoint_document(endpoint)
-                await self._collection(ENDPOINT).insert_one(added)
-            except DuplicateKeyError:
-                return False
-            return True
 
     async def endpoint(self, tenant: str, endpoint_id: str) -> Endpoint | None:
         found = await self._list(ENDPOINT, {"_id": endpoint_id, "tenant": tenant})
@@ -136,7 +127,7 @@ class MongoWebhooks(DeliverySweep, Endpoints, DeliveryQueueStore):
 
     async def copy_endpoint(self, endpoint: Endpoint, *, over: Endpoint | None) -> bool:
         if over is None:
-            return await self._add_endpoint(endpoint)
+            return await self._add(ENDPOINT, documents.endpoint_document(endpoint))
         before, after = (documents.endpoint_document(item) for item in (over, endpoint))
         async with within(self._deadline):
             endpoints = self._collection(ENDPOINT)

@@ -243,6 +243,10 @@ WHOLE_ROW = f"SELECT {VERSION_COLUMNS} FROM version WHERE rowid = ?"
 
 _TENANT = "id, name, salt, created, disabled"
 PUT_TENANT = f"INSERT OR REPLACE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
+ADD_TENANT = f"INSERT OR IGNORE INTO tenant ({_TENANT}) VALUES (?, ?, ?, ?, ?)"
+CHANGE_TENANT = (
+    "UPDATE tenant SET name = coalesce(?, name), disabled = coalesce(?, disabled) WHERE id = ?"
+)
 TENANT = f"SELECT {_TENANT} FROM tenant WHERE id = ?"
 TENANTS = f"SELECT {_TENANT} FROM tenant ORDER BY created, id"
 

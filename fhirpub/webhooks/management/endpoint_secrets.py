@@ -43,11 +43,12 @@ def reencrypt(endpoint: Endpoint, seal: SecretCipher) -> Endpoint:
 
 
 def with_new_secret(endpoint: Endpoint, sealed: EndpointSecret, *, now: int, end: int) -> Endpoint:
-    """Return an endpoint with another signing secret; its earlier ones are valid until ``end``.
+    """Return an endpoint with another signing secret; the one before it is valid until ``end``.
 
-    Raises BrokenRule if more than 5 would be left.
+    What was replaced earlier keeps its own end, unless all are to end now: receivers may still be
+    moving from it. Raises BrokenRule if more than 5 would be left.
     """
-    old = [_ending(secret, end) for secret in endpoint.secrets]
+    old = [_ending(secret, now=now, end=end) for secret in endpoint.secrets]
     live = [secret for secret in old if secret.expires is not None and now < secret.expires]
     if len(live) > MAX_OLD_SECRETS:
         raise BrokenRule.because(
@@ -58,5 +59,7 @@ def with_new_secret(endpoint: Endpoint, sealed: EndpointSecret, *, now: int, end
     return replace(endpoint, secrets=(sealed, *live))
 
 
-def _ending(secret: EndpointSecret, end: int) -> EndpointSecret:
-    return replace(secret, expires=end if secret.expires is None else min(end, secret.expires))
+def _ending(secret: EndpointSecret, *, now: int, end: int) -> EndpointSecret:
+    if secret.expires is None or end <= now:
+        return replace(secret, expires=end)
+    return secret

@@ -14,7 +14,7 @@ from typing import Any
 
 from fhirpub.config.settings import Config
 from fhirpub.encryption.cipher import SecretCipher
-from fhirpub.errors import BrokenRule, NoSuchRecord, StoreUnavailable
+from fhirpub.errors import BrokenRule, NoSuchRecord, NotPossible, StoreUnavailable
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
@@ -97,17 +97,19 @@ class EndpointService:
 
     # What changes them.
 
-    async def add(self, tenant: str, fields: Any, *, trusted: bool = False) -> EndpointWithSecrets:
-        """Add an endpoint with its secrets.
+    async def add(
+        self, tenant: str, fields: Any, *, trusted: bool = False, endpoint_id: str = ""
+    ) -> EndpointWithSecrets:
+        """Add an endpoint with its secrets, and with a fresh id unless one is given.
 
         ``fields`` are those of :data:`registration.NEW`, ``url`` at least. Unless ``trusted`` it
         has to be verified before anything else is sent there (ADR 20). Raises InvalidContent,
-        BrokenRule, SecretsUnavailable.
+        BrokenRule, SecretsUnavailable, and NotPossible if there is one with the id.
         """
         if isinstance(fields, Mapping):
             fields = {"url": None, **fields}
         values = await self._validate(tenant, fields, registration.NEW)
-        endpoint_id = str(uuid.uuid4())
+        endpoint_id = endpoint_id or str(uuid.uuid4())
         secret = values.get("signing_secret") or new_secret()
         token = values.get("bearer_token") or new_token()
         endpoint = Endpoint(
@@ -124,7 +126,8 @@ class EndpointService:
             if len(await self.endpoints(tenant)) >= most:
                 rule = f"a tenant has at most {most} endpoints; remove one first"
                 raise BrokenRule.because(rule, details=OperationProblem.ENDPOINTS_TOO_MANY)
-            await self._store.put_endpoint(tenant, endpoint)
+            if not await self._store.put_endpoint(tenant, endpoint):
+                raise NotPossible(f"there is an endpoint {endpoint_id} already")
         _log.info("endpoint added", endpoint=endpoint_id, tenant=tenant)
         return EndpointWithSecrets(endpoint, secret, token)
 
@@ -193,7 +196,8 @@ class EndpointService:
         """Add a signing secret, given or generated; earlier ones stay valid for a grace period.
 
         ``fields`` are those of :data:`registration.NEW_SECRET`: for ``grace_seconds``, by default
-        a day, what is sent is signed with both; 0 ends the others at once. Raises
+        a day, what is sent is signed with both; 0 ends the others at once. One that an earlier
+        rotation has replaced keeps its own end otherwise. Raises
         InvalidContent, BrokenRule if more than 5 would be left.
         """
         values = await self._validate(tenant, fields, registration.NEW_SECRET)

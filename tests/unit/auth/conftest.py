@@ -54,6 +54,22 @@ class MemoryAccess(CredentialStore):
         await self._turn()
         self._tenants[tenant.id] = tenant
 
+    async def add_tenant(self, tenant: Tenant) -> bool:
+        await self._turn()
+        return self._tenants.setdefault(tenant.id, tenant) is tenant
+
+    async def change_tenant(
+        self, tenant_id: str, *, name: str | None = None, disabled: bool | None = None
+    ) -> None:
+        await self._turn()
+        if tenant_id in self._tenants:
+            kept = self._tenants[tenant_id]
+            self._tenants[tenant_id] = replace(
+                kept,
+                name=kept.name if name is None else name,
+                disabled=kept.disabled if disabled is None else disabled,
+            )
+
     async def tenant(self, tenant_id: str) -> Tenant | None:
         await self._turn("tenant")
         return self._tenants.get(tenant_id)
@@ -65,6 +81,10 @@ class MemoryAccess(CredentialStore):
     async def put_client(self, client: Client) -> None:
         await self._turn()
         self._clients[client.id] = client
+
+    async def add_client(self, client: Client) -> bool:
+        await self._turn()
+        return self._clients.setdefault(client.id, client) is client
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
         await self._turn()
@@ -181,7 +201,7 @@ class World:
             issuer=ISSUER,
             clock=self.clock,
         )
-        await tokens._ring.signer()
+        await tokens.ring.signer()
         return tokens
 
     def form(self, **changes: str | None) -> dict[str, str]:

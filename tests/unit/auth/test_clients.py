@@ -19,7 +19,7 @@ from fhirpub.auth.clients import (
     secrets_end,
     set_scopes,
 )
-from fhirpub.auth.tenants import disable_tenant
+from fhirpub.auth.tenants import change_tenant
 from fhirpub.errors import ConfigurationError, NoSuchRecord
 from tests.unit.auth.conftest import MemoryAccess, World
 
@@ -50,7 +50,7 @@ async def test_a_client_needs_a_tenant_that_is_there_and_enabled(
     world: World, *, disabled: bool, problem: type[Exception], message: str
 ) -> None:
     tenant = world.tenant.id if disabled else "00000000-0000-4000-8000-000000000000"
-    await disable_tenant(world.access, world.tenant.id)
+    await change_tenant(world.access, world.tenant.id, disabled=True)
 
     with pytest.raises(problem, match=message):
         await add_client(
@@ -266,7 +266,7 @@ async def test_any_wrong_credential_proves_no_client(world: World) -> None:
 
 
 async def test_a_client_of_a_disabled_tenant_is_not_proved(world: World) -> None:
-    await disable_tenant(world.access, world.tenant.id)
+    await change_tenant(world.access, world.tenant.id, disabled=True)
 
     assert not await proved(world, world.secret)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.auth.tenants import add_tenant, disable_tenant
+from fhirpub.auth.tenants import add_tenant, change_tenant
 from fhirpub.errors import NoSuchRecord
 from tests.unit.auth.conftest import HandClock, MemoryAccess
 
@@ -20,7 +20,7 @@ async def test_a_disabled_tenant_keeps_everything_else() -> None:
     access = MemoryAccess()
     tenant = await add_tenant(access, "Lab Uno", clock=HandClock())
 
-    disabled = await disable_tenant(access, tenant.id)
+    disabled = await change_tenant(access, tenant.id, disabled=True)
 
     assert disabled.disabled
     assert disabled.salt == tenant.salt
@@ -29,4 +29,4 @@ async def test_a_disabled_tenant_keeps_everything_else() -> None:
 
 async def test_an_unknown_tenant_cannot_be_disabled() -> None:
     with pytest.raises(NoSuchRecord):
-        await disable_tenant(MemoryAccess(), "nobody")
+        await change_tenant(MemoryAccess(), "nobody", disabled=True)

@@ -26,7 +26,7 @@ from fhirpub.auth.clients import (
     set_scopes,
 )
 from fhirpub.auth.keys import rotate
-from fhirpub.auth.tenants import disable_tenant
+from fhirpub.auth.tenants import change_tenant
 from fhirpub.auth.token_request import Message
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
@@ -293,7 +293,7 @@ async def test_tokens_gain_no_scopes_that_their_client_gains(
 async def test_a_disabled_tenants_tokens_end(world: World) -> None:
     tokens = [await world.token(), await world.token()]
     await world.tokens.caller(bearer(tokens[0]))
-    await disable_tenant(world.access, world.tenant.id)
+    await change_tenant(world.access, world.tenant.id, disabled=True)
 
     assert (await refusal(world))[0] == "invalid_client"
     world.clock.pass_seconds(30)

@@ -109,7 +109,7 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ),
         ("[diagnosticreport]\nstate_flow = 'x'", "must be one of open, clinical"),
         ("[sever]\nport = 1", "unknown group [sever]; did you mean server?"),
-        ("[xxxxxxx]", "unknown group [xxxxxxx]; expected one of audit, auth, "),
+        ("[xxxxxxx]", "unknown group [xxxxxxx]; expected one of admin, audit, "),
         ("server = 1", "[server] must be a table"),
         ("port = 1", "port is in no group; put it below [server] or [metrics]"),
         ("prt = 1", "prt is in no group; every key belongs below a [group]"),

@@ -23,10 +23,6 @@ TENANTS = [Tenant.new(str(number), created=number) for number in range(20)]
 KEYS = [a_key("a", retired=9), replace(a_key("b"), environment="production")]
 
 
-def nothing(_done: int, _total: int) -> None:
-    pass
-
-
 class WatchedStore(SqliteStore):
     """A store in which a tenant is disabled while its salt is replaced."""
 
@@ -68,7 +64,7 @@ async def test_everything_gets_under_the_first_key_and_stays_the_same(
     await fill(store)
     store.cipher.use([NEW, OLD])
 
-    changed = await reencrypt(store, on_progress=nothing)
+    changed = await reencrypt(store)
 
     assert changed == {"salt": 20, "private key": 2}
     store.cipher.use([NEW])
@@ -79,22 +75,12 @@ async def test_everything_gets_under_the_first_key_and_stays_the_same(
 async def test_a_repetition_changes_nothing(store: WatchedStore) -> None:
     await fill(store)
     store.cipher.use([NEW])
-    await reencrypt(store, on_progress=nothing)
+    await reencrypt(store)
     before = await store.stored_secrets()
 
-    assert not await reencrypt(store, on_progress=nothing)
+    assert not await reencrypt(store)
     assert await store.stored_secrets() == before
     assert not await outdated_secrets(store)
-
-
-async def test_progress_is_reported_up_to_all(store: WatchedStore) -> None:
-    await fill(store)
-    store.cipher.use([NEW])
-    steps: list[tuple[int, int]] = []
-
-    await reencrypt(store, on_progress=lambda done, total: steps.append((done, total)))
-
-    assert steps == [(16, 22), (22, 22)]
 
 
 async def test_what_cannot_be_decrypted_stays_as_it_is(store: WatchedStore) -> None:
@@ -104,7 +90,7 @@ async def test_what_cannot_be_decrypted_stays_as_it_is(store: WatchedStore) -> N
     store.cipher.use([NEW])
     await store.put_tenant(TENANTS[1])
 
-    assert not await reencrypt(store, on_progress=nothing)
+    assert not await reencrypt(store)
     assert before in await store.stored_secrets()
 
 
@@ -112,7 +98,7 @@ async def test_without_a_key_it_is_refused(store: WatchedStore) -> None:
     await fill(store)
 
     with pytest.raises(SecretsUnavailable):
-        await reencrypt(store, on_progress=nothing)
+        await reencrypt(store)
 
 
 async def test_a_tenant_that_is_disabled_at_the_same_time_stays_disabled(
@@ -124,10 +110,8 @@ async def test_a_tenant_that_is_disabled_at_the_same_time_stays_disabled(
     other = SqliteStore(store._path, deadline_seconds=10, cipher=SecretCipher([NEW, OLD]))
     await other.start()
 
-    await asyncio.gather(
-        reencrypt(store, on_progress=nothing), reencrypt(other, on_progress=nothing)
-    )
-    await reencrypt(other, on_progress=nothing)
+    await asyncio.gather(reencrypt(store), reencrypt(other))
+    await reencrypt(other)
 
     assert all(tenant.disabled for tenant in await other.tenants())
     assert not await outdated_secrets(other)
@@ -141,9 +125,7 @@ async def test_racing_processes_end_with_every_secret_once(store: WatchedStore) 
     other = SqliteStore(store._path, deadline_seconds=10, cipher=SecretCipher([NEW]))
     await other.start()
 
-    one, two = await asyncio.gather(
-        *(reencrypt(each, on_progress=nothing) for each in (store, other))
-    )
+    one, two = await asyncio.gather(*(reencrypt(each) for each in (store, other)))
 
     assert (one + two).total() == 22
     assert all(is_sealed(secret.value) for secret in await store.stored_secrets())

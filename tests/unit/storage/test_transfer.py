@@ -21,7 +21,7 @@ from fhirpub.auth.clients import (
     rotate_client,
     set_scopes,
 )
-from fhirpub.auth.tenants import disable_tenant
+from fhirpub.auth.tenants import change_tenant
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import now_ms
@@ -345,7 +345,7 @@ async def test_what_was_disabled_after_a_copy_is_disabled_by_the_next(
     (client,) = await source.clients()
     await transfer(source, target)
     await disable_client(source, client.id)
-    await disable_tenant(source, LAB)
+    await change_tenant(source, LAB, disabled=True)
 
     progress = await transfer(source, target)
 

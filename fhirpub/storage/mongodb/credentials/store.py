@@ -34,6 +34,19 @@ class MongoCredentials(OnDatabase, CredentialStore, SecretStore):
     async def put_tenant(self, tenant: Tenant) -> None:
         await self._put(schema.TENANT, tenant_document(tenant, self.cipher))
 
+    async def add_tenant(self, tenant: Tenant) -> bool:
+        return await self._add(schema.TENANT, tenant_document(tenant, self.cipher))
+
+    async def change_tenant(
+        self, tenant_id: str, *, name: str | None = None, disabled: bool | None = None
+    ) -> None:
+        given = {"name": name, "disabled": disabled}
+        change = {key: value for key, value in given.items() if value is not None}
+        if change:
+            tenants = self._collection(schema.TENANT)
+            async with within(self._deadline):
+                await tenants.update_one({"_id": tenant_id}, {"$set": change})
+
     async def tenant(self, tenant_id: str) -> Tenant | None:
         found = await self._list(schema.TENANT, {"_id": tenant_id})
         return tenant_of(found[0], self.cipher) if found else None
@@ -46,6 +59,9 @@ class MongoCredentials(OnDatabase, CredentialStore, SecretStore):
 
     async def put_client(self, client: Client) -> None:
         await self._put(schema.CLIENT, client_document(client))
+
+    async def add_client(self, client: Client) -> bool:
+        return await self._add(schema.CLIENT, client_document(client))
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
         before, after = client_filter(over), client_document(client)

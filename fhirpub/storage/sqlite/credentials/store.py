@@ -28,6 +28,14 @@ class SqliteCredentials(DatabaseMixin, CredentialStore, SecretStore):
     async def put_tenant(self, tenant: Tenant) -> None:
         await self._execute(sql.PUT_TENANT, tenant_row(tenant, self.cipher))
 
+    async def add_tenant(self, tenant: Tenant) -> bool:
+        return await self._execute(sql.ADD_TENANT, tenant_row(tenant, self.cipher)) > 0
+
+    async def change_tenant(
+        self, tenant_id: str, *, name: str | None = None, disabled: bool | None = None
+    ) -> None:
+        await self._execute(sql.CHANGE_TENANT, (name, disabled, tenant_id))
+
     async def tenant(self, tenant_id: str) -> Tenant | None:
         rows = await self._fetch_inline(sql.TENANT, (tenant_id,))
         return tenant_of(rows[0], self.cipher) if rows else None
@@ -38,6 +46,9 @@ class SqliteCredentials(DatabaseMixin, CredentialStore, SecretStore):
 
     async def put_client(self, client: Client) -> None:
         await self._execute(clients.PUT, client_row(client))
+
+    async def add_client(self, client: Client) -> bool:
+        return await self._execute(clients.ADD, client_row(client)) > 0
 
     async def replace_client(self, client: Client, *, over: Client) -> bool:
         def work(connection: Any) -> bool:

@@ -29,5 +29,6 @@ _COLUMNS = (
     "id, tenant, name, environment, created, secrets, scopes, disabled, networks, jwks, jwks_url"
 )
 PUT = f"INSERT OR REPLACE INTO client ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
+ADD = f"INSERT OR IGNORE INTO client ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
 CLIENT = f"SELECT {_COLUMNS} FROM client WHERE id = ?"
 CLIENTS = f"SELECT {_COLUMNS} FROM client WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created, id"

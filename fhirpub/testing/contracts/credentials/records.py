@@ -26,6 +26,7 @@ from fhirpub.testing.samples import (
 
 KEY = b"k" * 32
 PEM = b"-----BEGIN PRIVATE KEY-----"
+_TENANT = Tenant.new("Laboratorio Uno", created=5)
 
 
 _OPTIONAL = [
@@ -58,6 +59,48 @@ class CredentialContract:
         await store.put_tenant(replace(tenant, name="after", disabled=True))
 
         assert await store.tenants() == [replace(tenant, name="after", disabled=True)]
+
+    async def test_of_concurrent_additions_of_a_tenant_one_counts(self, store: Store) -> None:
+        tenants = [replace(_TENANT, name=name) for name in ("one", "two", "three")]
+
+        added = await asyncio.gather(*map(store.add_tenant, tenants))
+
+        assert sorted(added) == [False, False, True]
+        assert await store.tenants() == [tenants[added.index(True)]]
+
+    async def test_a_change_of_a_tenant_leaves_the_rest_as_it_is(
+        self, store: Store, reader: Store
+    ) -> None:
+        await store.put_tenant(_TENANT)
+
+        await store.change_tenant(_TENANT.id, disabled=True)
+        await store.change_tenant(_TENANT.id, name="Labor Süd")
+
+        assert await reader.tenant(_TENANT.id) == replace(_TENANT, name="Labor Süd", disabled=True)
+
+    async def test_concurrent_changes_of_a_tenant_are_all_kept(self, store: Store) -> None:
+        await store.put_tenant(_TENANT)
+
+        await asyncio.gather(
+            store.change_tenant(_TENANT.id, disabled=True),
+            store.change_tenant(_TENANT.id, name="Labor Süd"),
+        )
+
+        assert await store.tenant(_TENANT.id) == replace(_TENANT, name="Labor Süd", disabled=True)
+
+    async def test_a_change_of_an_unknown_tenant_adds_none(self, store: Store) -> None:
+        await store.change_tenant(_TENANT.id, name="Labor Süd")
+
+        assert await store.tenant(_TENANT.id) is None
+
+    async def test_of_concurrent_additions_of_a_client_one_counts(self, store: Store) -> None:
+        first = a_client()
+        clients = [replace(first, name=name) for name in ("one", "two", "three")]
+
+        added = await asyncio.gather(*map(store.add_client, clients))
+
+        assert sorted(added) == [False, False, True]
+        assert await store.clients() == [clients[added.index(True)]]
 
     async def test_tenants_are_listed_oldest_first(self, store: Store) -> None:
         tenants = [Tenant.new("t", created=created) for created in (30, 10, 20)]

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from fhirpub.app.admin import open_admin
+from fhirpub.app.administration import open_administration
 from fhirpub.app.stores import open_with
 from fhirpub.cli.encryption.command import secrets
 from fhirpub.config.loader import load
@@ -85,8 +85,8 @@ async def fill(config: Config, *keys: bytes) -> None:
 
 
 async def add_endpoint(config: Config) -> None:
-    async with open_admin(config) as open_:
-        await open_.endpoints.add(LAB.id, ENDPOINT, trusted=True)
+    async with open_administration(config) as open_:
+        await (await open_.endpoints()).add(LAB.id, ENDPOINT, trusted=True)
 
 
 async def read(config: Config, *keys: bytes) -> list[object]:

@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from fhirpub.app.admin import open_admin
+from fhirpub.app.administration import open_administration
 from fhirpub.app.stores import open_store, open_with
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.cli.check import check
@@ -203,8 +203,8 @@ def test_a_ping_before_the_challenge_is_the_challenge(
     receiver: Receiver,
 ) -> None:
     async def unverified() -> str:
-        async with open_admin(config) as open_:
-            return (await open_.endpoints.add(tenant, {"url": receiver.url})).endpoint.id
+        async with open_administration(config) as open_:
+            return (await (await open_.endpoints()).add(tenant, {"url": receiver.url})).endpoint.id
 
     endpoint_id = asyncio.run(unverified())
     refused = ran(endpoint, "ping", endpoint_id)
@@ -656,10 +656,11 @@ def test_many_trials_at_once_have_to_wait(config: Config, tenant: str, receiver:
     receiver.answer(Reply(delay=0.3))
 
     async def tried() -> list[str]:
-        async with open_admin(config) as open_:
+        async with open_administration(config) as open_:
             fields = {"url": receiver.url}
-            one = (await open_.endpoints.add(tenant, fields, trusted=True)).endpoint
-            trials = (open_.endpoints.test(tenant, one.id) for _number in range(5))
+            service = await open_.endpoints()
+            one = (await service.add(tenant, fields, trusted=True)).endpoint
+            trials = (service.test(tenant, one.id) for _number in range(5))
             found = await asyncio.gather(*trials, return_exceptions=True)
             return [type(item).__name__ for item in found]
 

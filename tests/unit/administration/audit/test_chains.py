@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from fhirpub.administration.audit.chains import seal_trail
 from fhirpub.app.stores import open_store
-from fhirpub.cli.audit.chains import seal_trail
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.testing.samples import LAB, a_version
 

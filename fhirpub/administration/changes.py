@@ -1,4 +1,4 @@
-"""Records what operators do by commands in the audit trail: before a change, and its outcome."""
+"""Records what operators do in the audit trail: before a change, and its outcome."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fhirpub.storage.store import Store
 
 @dataclass(slots=True)
 class OperatorAccess:
-    """What a command does, completed while it runs."""
+    """What an operator does, completed while it is done."""
 
     tenant: str
     access: Access
@@ -31,7 +31,12 @@ class OperatorAccess:
 
 @asynccontextmanager
 async def recorded(
-    config: Config, store: Store, action: str, *what: tuple[str, str], tenant: str = SERVICE
+    config: Config,
+    store: Store,
+    action: str,
+    *what: tuple[str, str],
+    tenant: str = SERVICE,
+    agent: Agent | None = None,
 ) -> AsyncGenerator[OperatorAccess]:
     """Record what the block does: that it begins, durably, and then how it ended.
 
@@ -43,6 +48,7 @@ async def recorded(
         action: What is done, such as ``client.add``.
         *what: The kind and id of each record that is concerned.
         tenant: The tenant concerned; by default the service itself.
+        agent: Who does it; by default the user of the operating system.
 
     Yields:
         What is recorded at the end, to be completed.
@@ -50,27 +56,39 @@ async def recorded(
     Raises:
         StoreUnavailable: The record of the beginning cannot be stored.
     """
+    agent = agent or local_agent(config)
     names = tuple(_name(kind, id_) for kind, id_ in what)
     doing = OperatorAccess(tenant, Access(action=action, status=BEGUN, what=names))
-    await _write(config, store, doing)
+    await _write(config, store, doing, agent)
     try:
         yield doing
     except BaseException as problem:
         with suppress(StoreUnavailable):
-            await _write(config, store, doing, status=_status_of(problem))
+            await _write(config, store, doing, agent, status=_status_of(problem))
         raise
-    await _write(config, store, doing, status=HTTPStatus.OK)
+    await _write(config, store, doing, agent, status=HTTPStatus.OK)
 
 
 async def record_read(
-    config: Config, store: Store, action: str, *what: tuple[str, str], tenant: str
+    config: Config,
+    store: Store,
+    action: str,
+    *what: tuple[str, str],
+    tenant: str,
+    agent: Agent | None = None,
 ) -> None:
-    """Record what a command shows. Raises StoreUnavailable."""
+    """Record what an operator is shown. Raises StoreUnavailable."""
     if config.audit.reads != "off":
         names = tuple(_name(kind, id_) for kind, id_ in what)
         patients = tuple(name for name in names if name.startswith("Patient/"))
         access = Access(action=action, what=names, patients=patients)
-        await _write(config, store, OperatorAccess(tenant, access), status=HTTPStatus.OK)
+        doing = OperatorAccess(tenant, access)
+        await _write(config, store, doing, agent or local_agent(config), status=HTTPStatus.OK)
+
+
+def local_agent(config: Config) -> Agent:
+    """Return the user of the operating system who runs a command."""
+    return Agent(environment=config.auth.environment, user=_user(), host=socket.gethostname())
 
 
 async def tenant_of_client(store: Store, client_id: str) -> str:
@@ -91,11 +109,10 @@ def _status_of(problem: BaseException) -> int:
 
 
 async def _write(
-    config: Config, store: Store, doing: OperatorAccess, *, status: int = BEGUN
+    config: Config, store: Store, doing: OperatorAccess, agent: Agent, *, status: int = BEGUN
 ) -> None:
     if not config.audit.enabled:
         return
-    agent = Agent(environment=config.auth.environment, user=_user(), host=socket.gethostname())
     record = encode(replace(doing.access, status=int(status)), agent, at=now_ms())
     await store.add_audit_records({doing.tenant: record + b"\n"})
 

@@ -1,20 +1,17 @@
-"""Opens the audit trail for a command: all that waits is sealed first."""
+"""The chains of the audit trail: all that waits is sealed before one is read."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
 from functools import partial
 
-from fhirpub.app.stores import open_store
+from fhirpub.administration.context import Administration
 from fhirpub.audit.checkpoint import TYPE
 from fhirpub.audit.sealer import Sealer
 from fhirpub.audit.trail import SERVICE
 from fhirpub.auth.keys import KeyRing
 from fhirpub.auth.statements import sign_statement
-from fhirpub.auth.tenants import require_tenant
 from fhirpub.config.settings import Config
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import now_ms
@@ -26,17 +23,6 @@ _LEASE_SECONDS, _PAUSE_SECONDS = 15.0, 0.2
 _MANY = 10_000
 SERVICE_NAME = "service"
 """How commands name the chain of records that belong to no tenant."""
-
-
-@asynccontextmanager
-async def open_trail(config: Config) -> AsyncGenerator[Store]:
-    """Open the store; what waits to be sealed is sealed, unless a running service does it.
-
-    Raises ConfigurationError, StoreUnavailable.
-    """
-    async with open_store(config, create=False) as store:
-        await seal_trail(config, store)
-        yield store
 
 
 async def seal_trail(config: Config, store: Store) -> None:
@@ -74,13 +60,11 @@ def _sources(unsealed: UnsealedAudit) -> set[object]:
     return {(entry.version is None, entry.source) for entry in unsealed.entries}
 
 
-async def chains_meant(store: Store, tenant_id: str | None) -> Sequence[str]:
-    """Return the chain of the named tenant, or all chains. Raises NoSuchRecord."""
-    if tenant_id is None:
-        return await store.audited_tenants()
-    if tenant_id == SERVICE_NAME:
-        return [SERVICE]
-    return [(await require_tenant(store, tenant_id)).id]
+async def chain_meant(administration: Administration, named: str) -> str:
+    """Return the chain of a tenant, or of what belongs to none. Raises NoSuchRecord."""
+    if named == SERVICE_NAME:
+        return SERVICE
+    return (await administration.tenant(named)).id
 
 
 def chain_name(tenant: str) -> str:

@@ -1,0 +1,1 @@
+"""Operations on the audit trail: listed, exported and verified."""

@@ -1,0 +1,1 @@
+"""Operations that erase resources, and that put them on hold."""

@@ -1,0 +1,1 @@
+"""Administration over HTTP: the operations at /admin/v1, on a listener of its own."""

@@ -1,0 +1,170 @@
+"""The listener of administration: complete requests, each answered by the interface."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from http import HTTPStatus
+from typing import Any
+
+from tornado.httputil import (
+    HTTPHeaders,
+    HTTPInputError,
+    RequestStartLine,
+    ResponseStartLine,
+)
+from tornado.iostream import StreamClosedError
+from tornado.netutil import bind_sockets
+
+from fhirpub.administration.http.interface import Interface
+from fhirpub.administration.http.responses import Asked, Response
+from fhirpub.config.administration import AdminConfig
+from fhirpub.errors import ConfigurationError, TooLarge
+from fhirpub.http.connections import ConnectionLimits
+from fhirpub.http.exchange import Headers
+from fhirpub.http.server import Bounds, Delegate, Message, Server
+from fhirpub.http.sockets import REFUSALS, reserve_address, why_not
+from fhirpub.problems import ContentProblem
+
+_HEAD_BYTES, _BODY_BYTES = 16_384, 1024 * 1024
+_IDLE_SECONDS = 120.0
+_CONNECTIONS = 64
+
+
+def bind_admin(config: AdminConfig, *, reuse_port: bool) -> list[socket.socket]:
+    """Listen where administration is served, if a port is named. Raises ConfigurationError.
+
+    ``reuse_port`` lets several workers share it.
+    """
+    if not config.port:
+        return []
+    try:
+        return bind_sockets(config.port, address=config.host, reuse_port=reuse_port)
+    except REFUSALS as problem:
+        raise _cannot_listen(config, problem) from None
+
+
+@contextmanager
+def reserve_admin(config: AdminConfig) -> Iterator[None]:
+    """Reserve the port for workers to share, until the block ends. Raises ConfigurationError."""
+    if not config.port:
+        yield
+        return
+    try:
+        reserved = reserve_address(config.host, config.port)
+    except REFUSALS as problem:
+        raise _cannot_listen(config, problem) from None
+    with reserved:
+        yield
+
+
+def _cannot_listen(config: AdminConfig, problem: Exception) -> ConfigurationError:
+    address = f"{config.host} port {config.port}"
+    return ConfigurationError(f"[admin] port: cannot listen on {address}: {why_not(problem)}")
+
+
+@asynccontextmanager
+async def serve_admin(
+    interface: Interface, sockets: Sequence[socket.socket]
+) -> AsyncGenerator[None, None]:
+    """Serve administration until the block ends; then finish what is in progress."""
+    delegate = _Delegate(interface)
+    bounds = Bounds(
+        head_bytes=_HEAD_BYTES,
+        body_bytes=_BODY_BYTES,
+        idle_seconds=_IDLE_SECONDS,
+        connections=ConnectionLimits(total=_CONNECTIONS),
+    )
+    server = Server(delegate, bounds)
+    server.add_sockets(list(sockets))
+    try:
+        yield
+    finally:
+        server.stop()
+        if delegate.running:
+            await asyncio.wait(delegate.running)
+        await server.close_all_connections()
+
+
+class _Delegate(Delegate):
+    """Begins a message for each request."""
+
+    def __init__(self, interface: Interface) -> None:
+        self.interface = interface
+        self.running: set[asyncio.Task[None]] = set()
+
+    def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
+        return _Received(self, request_conn)
+
+
+class _Received(Message):
+    """One request on its way in."""
+
+    def __init__(self, delegate: _Delegate, connection: Any) -> None:
+        self._delegate = delegate
+        self._connection = connection
+        self._chunks: list[bytes] = []
+        self._line: RequestStartLine
+        self._headers: HTTPHeaders
+
+    def headers_received(
+        self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
+    ) -> None:
+        if not isinstance(start_line, RequestStartLine):
+            raise HTTPInputError("not a request")
+        self._line, self._headers = start_line, headers
+
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        self._chunks.append(chunk)
+        return None
+
+    def too_long(self) -> None:
+        asked = self._asked()
+        rule = f"the body has more than {_BODY_BYTES} bytes"
+        problem = TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
+        self._write(asked, self._delegate.interface.refuse(problem, asked))
+
+    def finish(self) -> None:
+        # A request that has begun is completed even if its client disconnects: a change and its
+        # record in the audit trail belong together.
+        task = asyncio.create_task(self._respond())
+        self._delegate.running.add(task)
+        task.add_done_callback(self._delegate.running.discard)
+
+    async def _respond(self) -> None:
+        asked = self._asked()
+        self._write(asked, await self._delegate.interface.respond(asked))
+
+    def _asked(self) -> Asked:
+        path, _, query = self._line.path.partition("?")
+        return Asked(
+            method=self._line.method,
+            path=path,
+            query=query,
+            headers={
+                name.lower(): self._headers.get_list(name) for name in {*self._headers.keys()}
+            },
+            body=b"".join(self._chunks),
+            address=self._connection.context.remote_ip,
+            request_id=f"admin-{secrets.token_hex(8)}",
+        )
+
+    def _write(self, asked: Asked, response: Response) -> None:
+        headers = Headers(
+            {
+                "Server": "fhirpub",
+                "X-Request-Id": asked.request_id,
+                "X-Content-Type-Options": "nosniff",
+                "Cache-Control": "no-store",
+                **response.headers,
+                "Content-Length": str(len(response.body)),
+            }
+        )
+        line = ResponseStartLine("HTTP/1.1", response.status, HTTPStatus(response.status).phrase)
+        with suppress(StreamClosedError):
+            body = b"" if asked.method == "HEAD" else response.body
+            self._connection.write_headers(line, headers, body)
+            self._connection.finish()
