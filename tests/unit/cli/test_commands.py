@@ -47,7 +47,7 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 
 PROSE = {("serve",), ("dispatch",), ("demo",)}
 ONLY_JSON = {("audit", "export"), ("erase", "export")}
-WITHOUT_SETTINGS = {("endpoint", "verify")}
+WITHOUT_SETTINGS = {("endpoint", "verify"), ("admin", "new-key"), ("admin", "new-caller")}
 
 
 def test_the_commands_are_those_that_other_tools_rely_on() -> None:
@@ -57,11 +57,15 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "publish",
         "tenant add",
         "tenant list",
+        "tenant show",
+        "tenant rename",
         "tenant disable",
+        "tenant enable",
         "transfer",
         "plugin new",
         "client add",
         "client list",
+        "client show",
         "client rotate",
         "client scopes",
         "client disable",
@@ -104,6 +108,8 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "audit list",
         "audit export",
         "audit verify",
+        "admin new-key",
+        "admin new-caller",
         "keys list",
         "keys rotate",
         "secrets reseal",
