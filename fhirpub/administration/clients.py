@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from fhirpub.administration.client_keys import JWKS, JWKS_URL, keys_given, shown_keys
 from fhirpub.administration.context import Administration
 from fhirpub.administration.naming import id_of_key
 from fhirpub.administration.operation import Operation, Parameter, why_no_line
@@ -54,9 +56,8 @@ async def put(
     owner = await administration.tenant(tenant)
     client_id = id_of_key("client", key, tenant=owner.id)
     if await administration.store.client(client_id) is None:
-        added = await _add(administration, owner.id, client_id, given)
-        if added["client_secret"]:
-            return added
+        with suppress(NotPossible):  # another request has added it meanwhile
+            return await _add(administration, owner.id, client_id, given)
     kept = await administration.client(client_id)
     if kept.disabled:
         raise NotPossible(f"the client {key} is disabled for good: use another key")
@@ -75,6 +76,7 @@ async def _add(
         networks=given.get("networks", ()),
         valid_days=given.get("valid_days", config.secret_days),
         id=client_id,
+        **keys_given(administration, given, tenant=tenant),
     )
     async with administration.recorded("client.add", tenant=tenant) as doing:
         added, secret = await clients.add_client(
@@ -90,10 +92,12 @@ async def _change(
     """Give a client what is wanted, unless it has it."""
     name, networks = given.get("name", ""), given.get("networks", [])
     scopes = given.get("scopes", [])
-    clients.check_client(scopes, networks)
+    keys = keys_given(administration, given, tenant=client.tenant)
+    clients.check_client(scopes, networks, keys["jwks"])
     wanted = replace(client, name=name, networks=clients.canonical(networks))
-    if wanted != client:
-        await edit(administration, client=client.id, name=name, networks=networks)
+    changes = {name: given[name] for name in ("jwks", "jwks_url") if given.get(name)}
+    if wanted != client or not clients.has_keys(client, **keys):
+        await edit(administration, client=client.id, name=name, networks=networks, **changes)
     if tuple(scopes) != client.scopes:
         await set_scopes(administration, client=client.id, scopes=scopes)
     return record_of(await administration.client(client.id))
@@ -154,11 +158,20 @@ async def edit(
     client: str,
     name: str | None = None,
     networks: Sequence[str] | None = None,
+    **given: Any,
 ) -> Mapping[str, Any]:
-    """Change the name or the networks of a client."""
+    """Change the name, the networks or the keys of a client."""
     found = await administration.client(client)
-    what = ("Client", found.id)
+    keys, what = keys_given(administration, given, tenant=found.tenant), ("Client", found.id)
     async with administration.recorded("client.edit", what, tenant=found.tenant):
+        if any(keys.values()):
+            await clients.set_keys(
+                administration.store,
+                found.id,
+                grace_seconds=administration.config.auth.secret_grace_seconds,
+                clock=administration.clock,
+                **keys,
+            )
         changed = await clients.edit_client(
             administration.store, found.id, name=name, networks=networks
         )
@@ -176,7 +189,7 @@ async def disable(administration: Administration, *, client: str) -> Mapping[str
 def _with_secret(client: Client, secret: str) -> Mapping[str, Any]:
     record = dict(record_of(client))
     del record["created"], record["disabled"]
-    return {"client_id": client.id, "client_secret": secret, **record}
+    return {"client_id": client.id, **({"client_secret": secret} if secret else {}), **record}
 
 
 def record_of(client: Client) -> Mapping[str, Any]:
@@ -188,6 +201,7 @@ def record_of(client: Client) -> Mapping[str, Any]:
         "environment": client.environment,
         "scopes": list(client.scopes),
         "networks": list(client.networks),
+        "keys": shown_keys(client),
         "created": instant(client.created),
         "valid_until": _moment(clients.secrets_end(client)),
         "disabled": client.disabled,
@@ -198,7 +212,7 @@ def _moment(milliseconds: int | None) -> str | None:
     return None if milliseconds is None else instant(milliseconds)
 
 
-_NEW = (_NAME, _SCOPES, _NETWORKS, _VALID_DAYS)
+_NEW = (_NAME, _SCOPES, _NETWORKS, _VALID_DAYS, JWKS, JWKS_URL)
 ADD = Operation(
     command="client add",
     method="POST",
@@ -267,9 +281,9 @@ EDIT = Operation(
     command="client edit",
     method="PATCH",
     path="/clients/{client}",
-    summary="Change the name or the networks of a client",
+    summary="Change the name, the networks or the keys of a client",
     run=edit,
-    parameters=(OF_CLIENT, _NAME, _NETWORKS),
+    parameters=(OF_CLIENT, _NAME, _NETWORKS, JWKS, JWKS_URL),
 )
 DISABLE = Operation(
     command="client disable",

@@ -38,7 +38,9 @@ class Parameter:
 
     name: str
     text: str
-    type: Literal["string", "integer", "boolean", "strings", "objects", "instant"] = "string"
+    type: Literal["string", "integer", "boolean", "strings", "object", "objects", "instant"] = (
+        "string"
+    )
     place: Place = "body"
     required: bool = False
     minimum: int | None = None
@@ -55,7 +57,7 @@ class Parameter:
             return self._problem_of_number(value)
         if self.type == "boolean":
             return "" if isinstance(value, bool) else "must be true or false"
-        if self.type == "objects":
+        if self.type in ("object", "objects"):
             return self._problem_of_objects(value)
         if self.type == "instant":
             is_instant = isinstance(value, str) and parse_instant(value) is not None
@@ -92,6 +94,8 @@ class Parameter:
         return next(filter(None, map(self._problem_of_text, value)), "")
 
     def _problem_of_objects(self, value: Any) -> str:
+        if self.type == "object":
+            return "" if isinstance(value, dict) else "must be an object"
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             return "must be a list of objects"
         most = self.maximum or _MAX_ITEMS

@@ -21,6 +21,7 @@ from fhirpub.audit.parameters import capability
 from fhirpub.audit.recorder import Recorder
 from fhirpub.audit.sealer import Sealer
 from fhirpub.audit.trail import AuditTrail
+from fhirpub.auth.authentication import TokenEndpoint
 from fhirpub.auth.statements import sign_statement
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.retention import policies_of
@@ -67,8 +68,8 @@ async def build_services(
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
         await require_readable_secrets(store)
-        tokens = await _start_tokens(config, store, clock, stack)
         sender = await stack.enter_async_context(create_sender(config, metrics, clock))
+        tokens = await _start_tokens(config, store, sender, clock, stack)
         sending = _sending(config, store, sender, metrics, clock)
         context = replace(
             storeless, resources=store, added=sending.ring if sending else ignore_new_events
@@ -143,11 +144,16 @@ def _compute_processes(config: Config, stack: AsyncExitStack) -> ProcessPool | N
 
 
 async def _start_tokens(
-    config: Config, store: Store, clock: Clock, stack: AsyncExitStack
+    config: Config, store: Store, sender: Sender, clock: Clock, stack: AsyncExitStack
 ) -> Tokens:
     """Start the token service, stopped when the stack is closed."""
     tokens = Tokens(
-        access=store, config=config.auth, limits=config.limits, issuer=config.issuer, clock=clock
+        access=store,
+        config=config.auth,
+        limits=config.limits,
+        issuer=config.issuer,
+        clock=clock,
+        endpoint=TokenEndpoint(f"{config.base_url}/oauth/token", sender.retrieve),
     )
     await tokens.start()
     stack.push_async_callback(tokens.stop)

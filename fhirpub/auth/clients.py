@@ -9,10 +9,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fhirpub.auth.assertions.key_set import check_key_set
 from fhirpub.auth.networks import MAX_NETWORKS, parse_network, wrong_networks
 from fhirpub.auth.scopes import is_scope
 from fhirpub.auth.tenants import require_enabled_tenant
-from fhirpub.errors import ConfigurationError, NoSuchRecord
+from fhirpub.errors import ConfigurationError, NoSuchRecord, NotPossible
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.storage.contract import Client, ClientSecret, CredentialStore
 from fhirpub.tenant import Tenant
@@ -21,7 +22,7 @@ _PREFIX = "fhirpub_"
 MAX_SCOPE_CHARACTERS = 1_500
 _ENDS_SOON_MS = 30 * DAY_MS
 
-_NOBODY = Client(
+NOBODY = Client(
     id="",
     tenant="00000000-0000-0000-0000-000000000000",
     name="",
@@ -37,8 +38,8 @@ _NOBODY = Client(
 class NewClient:
     """A client to add; its secret is valid for ``valid_days``, with 0 until it is rotated.
 
-    It may call from ``networks``, without any from everywhere. Without an ``id`` it gets a fresh
-    one.
+    It may call from ``networks``, without any from everywhere. With a key set ``jwks``, or the URL
+    of one, it signs assertions and gets no secret. Without an ``id`` it gets a fresh one.
     """
 
     tenant: str
@@ -48,6 +49,8 @@ class NewClient:
     networks: Sequence[str] = ()
     valid_days: int = 0
     id: str = ""
+    jwks: str = ""
+    jwks_url: str = ""
 
 
 async def add_client(
@@ -55,27 +58,30 @@ async def add_client(
 ) -> tuple[Client, str]:
     """Add a client of a tenant; return it with its secret, of which only a digest is kept.
 
-    If there is one with the given id already, that one is returned, with no secret.
-
-    Raises NoSuchRecord if the tenant is unknown, ConfigurationError if it is disabled, or with
-    all scopes and networks that cannot be some.
+    The secret is empty if the client has keys. Raises NoSuchRecord if the tenant is unknown,
+    NotPossible if there is a client with the given id, ConfigurationError if the tenant is
+    disabled, or with all scopes, networks and keys that cannot be some.
     """
-    _check([*_wrong_scopes(new.scopes), *_wrong_networks(new.networks)])
+    jwks, wrong_keys = _keys(new.jwks)
+    _check([*_wrong_scopes(new.scopes), *_wrong_networks(new.networks), *wrong_keys])
     await require_enabled_tenant(access, new.tenant)
-    secret, now = _new_secret(), clock()
+    has_keys, now = bool(jwks or new.jwks_url), clock()
+    secret = "" if has_keys else _new_secret()
     client = Client(
         id=new.id or str(uuid.uuid4()),
         tenant=new.tenant,
         name=new.name,
         environment=new.environment,
         created=now,
-        secrets=(ClientSecret(_digest(secret), _end(now, new.valid_days)),),
+        secrets=(ClientSecret(_digest(secret), _end(now, new.valid_days)),) if secret else (),
         scopes=tuple(new.scopes),
         networks=canonical(new.networks),
+        jwks=jwks,
+        jwks_url=new.jwks_url,
     )
-    if await access.add_client(client):
-        return client, secret
-    return await _find_client(access, client.id), ""
+    if not await access.add_client(client):
+        raise NotPossible(f"there is a client {client.id} already")
+    return client, secret
 
 
 async def rotate_client(
@@ -90,13 +96,18 @@ async def rotate_client(
 
     It is valid for ``valid_days``, with 0 until it is rotated. Those it had work for
     ``grace_seconds`` more, or until the end they already had if that is sooner; 0 ends them at
-    once. Raises NoSuchRecord.
+    once. Raises NoSuchRecord, and ConfigurationError if it has keys.
     """
     now = clock()
     end = now + grace_seconds * 1000
     secret = _new_secret()
 
     def with_new_secret(client: Client) -> Client:
+        if client.jwks or client.jwks_url:
+            rule = (
+                "the client signs assertions: replace its keys with `fhirpub client edit --jwks`"
+            )
+            raise ConfigurationError(rule)
         older = [_ending(item, end) for item in client.secrets]
         live = [item for item in older if _is_live(item, now)]
         new = ClientSecret(_digest(secret), _end(now, valid_days))
@@ -138,6 +149,33 @@ async def edit_client(
     return await _update_client(access, client_id, change)
 
 
+async def set_keys(
+    access: CredentialStore,
+    client_id: str,
+    *,
+    jwks: str = "",
+    jwks_url: str = "",
+    grace_seconds: int,
+    clock: Clock,
+) -> Client:
+    """Give a client a key set, or the URL of one, in place of what it has; return what it is now.
+
+    Secrets that it had work for ``grace_seconds`` more, or until the end they already had if that
+    is sooner. Raises NoSuchRecord, and ConfigurationError with all that is wrong with the keys.
+    """
+    kept, wrong = _keys(jwks)
+    _check(wrong)
+    now = clock()
+    end = now + grace_seconds * 1000
+
+    def with_keys(client: Client) -> Client:
+        older = [_ending(secret, end) for secret in client.secrets]
+        live = tuple(secret for secret in older if _is_live(secret, now))
+        return replace(client, jwks=kept, jwks_url=jwks_url, secrets=live)
+
+    return await _update_client(access, client_id, with_keys)
+
+
 async def disable_client(access: CredentialStore, client_id: str) -> Client:
     """Refuse a client and its tokens from now on; return what it is now.
 
@@ -166,19 +204,24 @@ async def authenticate(
     tenant cost the same reads and the same comparisons (D-27).
     """
     found = await access.client(client_id)
-    client = found or _NOBODY
+    client = found or NOBODY
     tenant = await access.tenant(client.tenant)
     right = _holds(client, _digest(secret), clock())
-    here = client.environment == environment
-    if right and here and not client.disabled and tenant is not None and not tenant.disabled:
+    if right and tenant is not None and is_admitted(client, tenant, environment=environment):
         return client, tenant
     return None
+
+
+def is_admitted(client: Client, tenant: Tenant | None, *, environment: str) -> bool:
+    """Return whether a client may authenticate in an environment."""
+    here = client.environment == environment and not client.disabled
+    return here and tenant is not None and not tenant.disabled
 
 
 def _holds(client: Client, digest: bytes, now: int) -> bool:
     """Compare with every secret, without stopping at the one that fits."""
     right = False
-    for secret in client.secrets or _NOBODY.secrets:
+    for secret in client.secrets or NOBODY.secrets:
         right |= hmac.compare_digest(secret.digest, digest) & _is_live(secret, now)
     return right
 
@@ -207,14 +250,28 @@ def _ending(secret: ClientSecret, end: int) -> ClientSecret:
     return replace(secret, expires=end if secret.expires is None else min(end, secret.expires))
 
 
-def check_client(scopes: Sequence[str], networks: Sequence[str]) -> None:
-    """Raise ConfigurationError with all scopes and networks that cannot be some."""
-    _check([*_wrong_scopes(scopes), *_wrong_networks(networks)])
+def check_client(scopes: Sequence[str], networks: Sequence[str], jwks: str) -> None:
+    """Raise ConfigurationError with all scopes, networks and keys that cannot be some."""
+    _check([*_wrong_scopes(scopes), *_wrong_networks(networks), *_keys(jwks)[1]])
+
+
+def has_keys(client: Client, *, jwks: str, jwks_url: str) -> bool:
+    """Return whether a client has right keys already; none are wanted if both are empty."""
+    wanted = (_keys(jwks)[0], jwks_url)
+    return not any(wanted) or wanted == (client.jwks, client.jwks_url)
 
 
 def _check(problems: Sequence[str]) -> None:
     if problems:
         raise ConfigurationError("\n".join(problems))
+
+
+def _keys(jwks: str) -> tuple[str, list[str]]:
+    """Return the public keys of a set as they are stored, and what is wrong with it."""
+    try:
+        return check_key_set(jwks.encode()) if jwks else "", []
+    except ConfigurationError as problem:
+        return "", [str(problem)]
 
 
 def _wrong_scopes(scopes: Sequence[str]) -> list[str]:

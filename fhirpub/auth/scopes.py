@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 _SCOPE_TOKEN = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
@@ -12,6 +12,7 @@ _SYSTEM = re.compile(
 )
 WEBHOOKS = ("webhooks.read", "webhooks.write")
 _VERSION_1 = {"read": "rs", "write": "cud", "*": "cruds"}
+_LETTERS = "cruds"
 _ANY = "*"
 _BY_NAME_ONLY = frozenset({"AuditEvent"})
 """Types that ``*`` does not stand for: a scope names them (D-331)."""
@@ -23,19 +24,26 @@ def permits(scopes: Sequence[str], type_name: str, letter: str) -> bool:
     ``letter`` is one of SMART's: ``c`` create, ``r`` read, ``u`` update, ``d`` delete,
     ``s`` search. A scope that is not understood as a whole allows nothing.
     """
-    granted = _permissions_by_type(tuple(scopes))
-    general = () if type_name in _BY_NAME_ONLY else granted.get(_ANY, ())
-    return letter in granted.get(type_name, ()) or letter in general
+    return letter in _held(_permissions_by_type(tuple(scopes)), type_name)
 
 
 def narrow(held: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the wanted scopes that what is held covers, each once."""
-    return tuple(dict.fromkeys(name for name in wanted if _covers(held, name)))
+    """Return the wanted scopes as far as what is held covers them, each once.
+
+    One that is covered as a whole stays as it is written; of another, the rest is written in the
+    form of SMART App Launch 2: ``system/*.read`` is ``system/Patient.rs`` for one who holds
+    ``system/Patient.cruds``.
+    """
+    return tuple(
+        dict.fromkeys(scope for name in dict.fromkeys(wanted) for scope in _covered(held, name))
+    )
 
 
 def intersect(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Return those scopes of either that the other covers, each once."""
-    return tuple(dict.fromkeys((*narrow(some, others), *narrow(others, some))))
+    """Return what both allow, as scopes of either as far as they are covered by the other."""
+    kept = narrow(some, others)
+    more = [name for name in narrow(others, some) if _covered(kept, name) != [name]]
+    return (*kept, *more)
 
 
 def is_scope(text: str) -> bool:
@@ -48,15 +56,30 @@ def gives_something(text: str) -> bool:
     return text in WEBHOOKS or bool(_permissions_by_type((text,)))
 
 
-def _covers(held: Sequence[str], wanted: str) -> bool:
-    if wanted in held:
-        return True
+def _covered(held: Sequence[str], wanted: str) -> list[str]:
     asked = _permissions_by_type((wanted,))
-    return bool(asked) and all(
-        permits(held, type_name, letter)
-        for type_name, letters in asked.items()
-        for letter in letters
-    )
+    if wanted in held or not asked:
+        return [wanted] if wanted in held else []
+    ((type_name, letters),) = asked.items()
+    granted = _permissions_by_type(tuple(held))
+    general = letters & _held(granted, type_name)
+    if general == letters:
+        return [wanted]
+    found = {type_name: general}
+    if type_name == _ANY:
+        named = sorted(granted.keys() - _BY_NAME_ONLY)
+        found |= {name: letters & _held(granted, name) for name in named}
+    return [
+        f"system/{name}.{''.join(one for one in _LETTERS if one in kept)}"
+        for name, kept in found.items()
+        if kept and (name == type_name or kept > general)
+    ]
+
+
+def _held(granted: Mapping[str, frozenset[str]], type_name: str) -> frozenset[str]:
+    """Return the letters that scopes allow for a type."""
+    general = frozenset() if type_name in _BY_NAME_ONLY else granted.get(_ANY, frozenset())
+    return granted.get(type_name, frozenset()) | general
 
 
 @lru_cache(maxsize=1024)

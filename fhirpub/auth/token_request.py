@@ -9,6 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
+from fhirpub.auth.assertions.verification import (
+    TYPE,
+    AssertionRefused,
+    OpenedAssertion,
+    open_assertion,
+)
 from fhirpub.auth.scopes import is_scope
 from fhirpub.errors import Refused, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import loads
@@ -32,6 +38,7 @@ _NAMES = frozenset(
         "token_type_hint",
     }
 )
+_ASSERTED = frozenset({"client_assertion", "client_assertion_type"})
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.IGNORECASE)
 _BAD_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _DESCRIPTION = re.compile(r"[ !#-\[\]-~]+")
@@ -51,18 +58,22 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """How a client authenticates; whether it is right is not known yet."""
+    """The secret of a client; whether it is right is not known yet."""
 
     client_id: str
     client_secret: str = field(repr=False)
     basic: bool = False
 
 
+Proof = Credentials | OpenedAssertion
+"""How a client authenticates."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
-    """A well-formed request for a token."""
+    """A well-formed request for a token; an empty ``audience`` is the only one that there is."""
 
-    credentials: Credentials
+    credentials: Proof
     audience: str
     scopes: tuple[str, ...] = ()
 
@@ -71,7 +82,7 @@ class TokenRequest:
 class RevocationRequest:
     """A well-formed request to revoke a token, of which nothing is known yet."""
 
-    credentials: Credentials
+    credentials: Proof
     token: str = field(repr=False)
 
 
@@ -79,12 +90,14 @@ def read(message: Message) -> TokenRequest:
     """Return the request for a token, or refuse its shape.
 
     Raises TooLarge, TokenRefused: ``invalid_request``, ``unsupported_grant_type``, or
-    ``invalid_client`` if HTTP Basic was tried in vain.
+    ``invalid_client`` if HTTP Basic was tried in vain or an assertion can be none. With an
+    assertion ``audience`` may be missing: SMART App Launch does not know it.
     """
     fields, authorization = _read(message)
     _check_grant(fields)
-    _refuse_missing(fields, ("grant_type", "audience"), authorization)
-    scopes, audience = _scopes(fields), fields["audience"]
+    needed = ("grant_type",) if _is_asserted(fields) else ("grant_type", "audience")
+    _refuse_missing(fields, needed, authorization)
+    scopes, audience = _scopes(fields), fields.get("audience", "")
     credentials = _credentials(fields, authorization)
     return TokenRequest(credentials=credentials, audience=audience, scopes=scopes)
 
@@ -115,14 +128,19 @@ def _read(message: Message) -> tuple[dict[str, str], Sequence[str]]:
     """Return the parameters, and the Authorization headers that are to be heeded."""
     fields = fields_of(message)
     authorization = message.authorization
-    if "client_secret" in fields:  # a token that comes along authenticates no client
+    # A token that comes along authenticates no client.
+    if "client_secret" in fields or _is_asserted(fields):
         authorization = [item for item in authorization if item[:7].lower() != "bearer "]
-    if "client_assertion" in fields or "client_assertion_type" in fields:
-        raise refuse_malformed("client_assertion is not offered, use client_secret")
     return fields, authorization
 
 
-def _credentials(fields: Mapping[str, str], authorization: Sequence[str]) -> Credentials:
+def _is_asserted(fields: Mapping[str, str]) -> bool:
+    return bool(_ASSERTED & fields.keys())
+
+
+def _credentials(fields: Mapping[str, str], authorization: Sequence[str]) -> Proof:
+    if _is_asserted(fields):
+        return _assertion(fields, authorization)
     if not authorization:
         return Credentials(client_id=fields["client_id"], client_secret=fields["client_secret"])
     if len(authorization) > 1 or "client_secret" in fields:
@@ -131,6 +149,20 @@ def _credentials(fields: Mapping[str, str], authorization: Sequence[str]) -> Cre
     if fields.get("client_id", client_id) != client_id:
         raise refuse_malformed("client_id differs from that of the Authorization header")
     return Credentials(client_id=client_id, client_secret=secret, basic=True)
+
+
+def _assertion(fields: Mapping[str, str], authorization: Sequence[str]) -> OpenedAssertion:
+    if authorization or "client_secret" in fields:
+        raise refuse_malformed("the client must authenticate in one way only")
+    if fields["client_assertion_type"] != TYPE:
+        raise refuse_malformed(f"client_assertion_type must be {TYPE}")
+    try:
+        opened = open_assertion(fields["client_assertion"])
+    except AssertionRefused as refusal:
+        raise refuse_assertion(str(refusal)) from None
+    if fields.get("client_id", opened.subject) != opened.subject:
+        raise refuse_malformed("client_id differs from that of the client_assertion")
+    return opened
 
 
 def refuse_malformed(description: str) -> TokenRefused:
@@ -142,6 +174,11 @@ def refuse_credentials(*, basic: bool, client: str = "") -> TokenRefused:
     """Return the one refusal of credentials, whatever is wrong with them."""
     said = "client authentication failed"
     return TokenRefused("invalid_client", said, challenge=basic, client=client)
+
+
+def refuse_assertion(said: str, *, client: str = "") -> TokenRefused:
+    """Return the refusal of an assertion, with what is wrong (RFC 7521, 4.2.1)."""
+    return TokenRefused("invalid_client", f"the client_assertion {said}", client=client)
 
 
 def _refuse_query(query: str) -> None:
@@ -243,7 +280,9 @@ def _scopes(fields: Mapping[str, str]) -> tuple[str, ...]:
 def _refuse_missing(
     fields: Mapping[str, str], needed: tuple[str, ...], authorization: Sequence[str]
 ) -> None:
-    credentials = () if authorization else ("client_id", "client_secret")
+    credentials: Sequence[str] = () if authorization else ("client_id", "client_secret")
+    if _is_asserted(fields):
+        credentials = sorted(_ASSERTED)
     missing = [name for name in (*needed, *credentials) if name not in fields]
     if missing:
         raise refuse_malformed(f"missing: {', '.join(missing)}")

@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from fhirpub.auth import discovery, jwt, refusals, token_request
+from fhirpub.auth.authentication import ClientAuthentication, TokenEndpoint
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
 from fhirpub.auth.client_use import ClientUses
-from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, authenticate, ends_soon
+from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, ends_soon
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
-from fhirpub.auth.networks import is_within, parse_networks
 from fhirpub.auth.revocation import record_revocation
 from fhirpub.auth.scopes import intersect, narrow
-from fhirpub.auth.throttle import Throttle
 from fhirpub.auth.token_cache import CachedToken, TokenCache
 from fhirpub.auth.token_request import Credentials, Message, TokenRequest
 from fhirpub.config.settings import AuthConfig, LimitsConfig
@@ -70,6 +69,7 @@ class Tokens:
         limits: LimitsConfig,
         issuer: str,
         clock: Clock,
+        endpoint: TokenEndpoint | None = None,
     ) -> None:
         if not config.tenant_claim or config.tenant_claim in jwt.REGISTERED:
             raise ConfigurationError(
@@ -87,7 +87,14 @@ class Tokens:
         )
         self.ring = KeyRing(access, config, clock=clock)
         self._standings = ClientStatusCache(access, clock=clock)
-        self._throttle = Throttle(limits.token_failures, clock=clock)
+        self._clients = ClientAuthentication(
+            access,
+            config=config,
+            limits=limits,
+            audiences=[*([endpoint.url] if endpoint else ()), issuer],
+            fetch=endpoint.fetch if endpoint else None,
+            clock=clock,
+        )
         self._verified = TokenCache(_MAX_CACHED)
         self._uses = ClientUses(access, clock=clock)
         self._refreshing: asyncio.Task[None] | None = None
@@ -107,6 +114,7 @@ class Tokens:
             with suppress(asyncio.CancelledError):
                 await self._refreshing
             self._refreshing = None
+            await self._clients.stop()
             with suppress(StoreUnavailable):
                 await self._uses.record(at_once=True)
 
@@ -120,13 +128,16 @@ class Tokens:
         """
         try:
             request = token_request.read(message)
-            client = await self._client(request.credentials, address)
+            client = await self._clients.prove(request.credentials, address)
             scopes = self._scopes(client, request)
         except TokenRefused as refusal:
             _log.info("token refused", error=refusal.error, reason=str(refusal), address=address)
             raise
         self._uses.note(client.id)
-        return await self._issue(client, scopes)
+        is_asserted = not isinstance(request.credentials, Credentials)
+        config = self._config
+        lifetime = config.assertion_token_seconds if is_asserted else config.token_seconds
+        return await self._issue(client, scopes, lifetime)
 
     async def revoke(self, message: Message, *, address: str) -> Client:
         """Revoke a token of the client that sent this from an address (RFC 7009, D-346).
@@ -139,7 +150,7 @@ class Tokens:
         """
         try:
             request = token_request.read_revocation(message)
-            client = await self._client(request.credentials, address)
+            client = await self._clients.prove(request.credentials, address)
             claims = await self._own_claims(request.token, client)
         except TokenRefused as refusal:
             said = str(refusal)
@@ -191,28 +202,10 @@ class Tokens:
         """Return the authorization server's metadata (RFC 8414)."""
         return discovery.server_metadata(base_url, issuer=self._issuer)
 
-    def smart_configuration(self, base_url: str) -> dict[str, Any]:
-        """Return the SMART configuration."""
-        return discovery.smart_configuration(base_url, issuer=self._issuer, config=self._config)
-
-    async def _client(self, credentials: Credentials, address: str) -> Client:
-        async with self._throttle.attempt(credentials.client_id, address):
-            proved = await authenticate(
-                self._access,
-                credentials.client_id,
-                credentials.client_secret,
-                environment=self._config.environment,
-                clock=self._clock,
-            )
-            if proved is None:
-                known = credentials.client_id
-                raise token_request.refuse_credentials(basic=credentials.basic, client=known)
-        client = proved[0]
-        if client.networks and not is_within(address, parse_networks(client.networks)):
-            _log.warning("address not permitted", client_id=client.id, address=address)
-            rule = "the client may not call from this address: ask the operator"
-            raise TokenRefused("unauthorized_client", rule, client=client.id)
-        return client
+    def smart_configuration(self, base_url: str, *, types: Iterable[str]) -> dict[str, Any]:
+        """Return the SMART configuration; scopes may name ``types``."""
+        issuer, config = self._issuer, self._config
+        return discovery.smart_configuration(base_url, issuer=issuer, config=config, types=types)
 
     async def _own_claims(self, token: str, client: Client) -> jwt.Claims | None:
         """Return the claims of a token of a client; None if it is not valid anyway."""
@@ -240,7 +233,7 @@ class Tokens:
 
     def _scopes(self, client: Client, request: TokenRequest) -> tuple[str, ...]:
         """Return the client's scopes, narrowed to those it asks for now."""
-        if request.audience != self._config.audience:
+        if request.audience not in ("", self._config.audience):
             rule = f"the client is not permitted this audience: use {self._config.audience}"
             raise TokenRefused("insufficient_scope", rule)
         if not client.scopes or not request.scopes:
@@ -253,10 +246,9 @@ class Tokens:
             raise TokenRefused("invalid_request", rule)
         return scopes
 
-    async def _issue(self, client: Client, scopes: tuple[str, ...]) -> Grant:
+    async def _issue(self, client: Client, scopes: tuple[str, ...], lifetime: int) -> Grant:
         key = await self.ring.signer()
         issued = self._clock() // 1000
-        lifetime = self._config.token_seconds
         scope = " ".join(scopes) or None
         claims: dict[str, Any] = {
             "iss": self._issuer,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from fhirpub.administration import clients
+from fhirpub.auth.assertions.key_set import MAX_BYTES
 from fhirpub.auth.scopes import gives_something
 from fhirpub.cli.administration.target import (
     Target,
@@ -16,10 +18,12 @@ from fhirpub.cli.administration.target import (
     with_target,
     with_yes,
 )
-from fhirpub.cli.options import with_json
+from fhirpub.cli.options import Command, with_json
 from fhirpub.cli.printing import print_record, print_table
 from fhirpub.config.loader import MAX_SECRET_DAYS
 from fhirpub.config.reader import LARGEST
+from fhirpub.errors import Refused
+from fhirpub.fhir.strict_json import loads
 
 _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
 _SECRETS_STAY = "Its secrets stay as they are: `fhirpub client rotate` creates a new one."
@@ -58,6 +62,31 @@ _with_valid_days = click.option(
 )
 
 
+def with_jwks(command: Command) -> Command:
+    """Add the option ``--jwks``: the public keys of a client that signs assertions."""
+    return click.option(
+        "--jwks",
+        metavar="FILE|URL",
+        help="Public keys with which the client signs assertions (private_key_jwt): a file with a "
+        "JSON Web Key Set, or the https URL where it publishes one.",
+    )(command)
+
+
+def read_keys(place: str | None) -> dict[str, Any]:
+    """Return the keys in a file, or the URL, as parameters of an operation."""
+    if not place:
+        return {}
+    if "://" in place:
+        return {"jwks_url": place}
+    try:
+        with Path(place).open("rb") as file:
+            return {"jwks": loads(file.read(MAX_BYTES + 1))}
+    except OSError as problem:
+        raise click.BadParameter(f"{place}: {problem.strerror}", param_hint="--jwks") from None
+    except Refused as problem:
+        raise click.BadParameter(f"{place}: {problem}", param_hint="--jwks") from None
+
+
 @click.group()
 def client() -> None:
     """Manage client credentials and their scopes."""
@@ -69,6 +98,7 @@ Examples:
   fhirpub client add --tenant 5f0c… --name "ward system" --scope system/DiagnosticReport.cruds
   fhirpub client add --tenant 5f0c… --scope system/*.rs --network 10.1.0.0/16 --json
   fhirpub client add --tenant lab-uno --key ward --scope system/*.rs   safe to repeat
+  fhirpub client add --tenant 5f0c… --scope system/*.rs --jwks public.jwks.json
 """
 )
 @click.option(
@@ -86,21 +116,25 @@ Examples:
 )
 @_with_networks
 @_with_valid_days
+@with_jwks
 @with_target
 @with_json
 def add(tenant_id: str, key: str | None, target: Target, *, as_json: bool, **given: Any) -> None:
     """Add credentials for a tenant; the secret is shown only once.
 
-    With --key, a client that has the key is changed to what is given; its secrets stay.
+    With --jwks the client signs assertions with its private key, and gets no secret. With --key,
+    a client that has the key is changed to what is given; its secrets stay.
     """
+    given |= read_keys(given.pop("jwks"))
     if key is None:
         added = target.call(clients.ADD, tenant=tenant_id, **given)
     else:
         added = target.call(clients.PUT, tenant=tenant_id, key=key, **given)
     _warn_of_empty(given["scopes"])
-    is_new = "client_secret" in added
-    heading = "Client added." if is_new else "Client saved."
-    then = "\n".join([*target.notes, _SHOWN_ONCE if is_new else _SECRETS_STAY])
+    is_shown = "client_secret" in added
+    heading = "Client added." if is_shown or key is None else "Client saved."
+    advice = _SHOWN_ONCE if is_shown else "" if added["keys"] else _SECRETS_STAY
+    then = "\n".join(filter(None, [*target.notes, advice]))
     print_record(heading, added, as_json=as_json, then=then)
 
 
@@ -179,27 +213,32 @@ def scopes(client_id: str, scopes: list[str], target: Target, *, as_json: bool) 
 Examples:
   fhirpub client edit 0b7e… --network 192.0.2.0/24 --network 2001:db8::/32
   fhirpub client edit 0b7e… --any-network --name "ward system, old"
+  fhirpub client edit 0b7e… --jwks https://ward.example.org/jwks.json
 """
 )
 @click.argument("client_id", metavar="CLIENT")
 @click.option("--name", metavar="TEXT", help="Name shown in lists.")
 @_with_networks
 @click.option("--any-network", is_flag=True, help="Let the client call from everywhere.")
+@with_jwks
 @with_target
 @with_json
 def edit(client_id: str, target: Target, *, as_json: bool, **options: Any) -> None:
-    """Change the name or the networks of a client.
+    """Change the name, the networks or the keys of a client.
 
     The networks that are given replace those it has. Running services apply them within half a
-    minute, to tokens that are already issued as well.
+    minute, to tokens that are already issued as well. Keys replace those it has at once; a secret
+    that it has works for another [auth] secret_grace_seconds.
     """
     name, networks, anywhere = options["name"], options["networks"], options["any_network"]
     if networks and anywhere:
         raise click.UsageError("--network and --any-network exclude each other")
-    if name is None and not networks and not anywhere:
-        raise click.UsageError("nothing to change: give --name, --network or --any-network")
+    if name is None and not networks and not anywhere and not options["jwks"]:
+        said = "give --name, --network, --any-network or --jwks"
+        raise click.UsageError(f"nothing to change: {said}")
     wanted = networks if networks or anywhere else None
-    changed = target.call(clients.EDIT, client=client_id, name=name, networks=wanted)
+    keys = read_keys(options["jwks"])
+    changed = target.call(clients.EDIT, client=client_id, name=name, networks=wanted, **keys)
     print_record("Client changed.", changed, as_json=as_json)
 
 

@@ -45,7 +45,7 @@ from fhirpub.errors import ConfigurationError
 _NEXT_PORT = "each worker takes the next one"
 _ABOVE_NOTHING = {
     "admin": ("token_seconds",),
-    "auth": ("token_seconds",),
+    "auth": ("token_seconds", "assertion_token_seconds"),
     "retention": ("erasures_per_minute",),
     "storage": ("deadline_seconds",),
     "limits": (
@@ -192,8 +192,11 @@ def _auth_contradictions(auth: AuthConfig) -> list[str]:
     found = []
     if not auth.audience:
         found.append("[auth] audience must not be empty: clients name it to request a token")
-    if auth.token_seconds > _MAX_TOKEN_SECONDS:
-        found.append(f"[auth] token_seconds must be at most {_MAX_TOKEN_SECONDS}")
+    found += [
+        f"[auth] {name} must be at most {_MAX_TOKEN_SECONDS}"
+        for name in ("token_seconds", "assertion_token_seconds")
+        if getattr(auth, name) > _MAX_TOKEN_SECONDS
+    ]
     if auth.secret_days > MAX_SECRET_DAYS:
         found.append(f"[auth] secret_days must be at most {MAX_SECRET_DAYS}")
     return found

@@ -82,7 +82,14 @@ class AuthConfig:
         "Environment of this service. Credentials and signing keys of the other environment are "
         "refused.",
     )
-    token_seconds: int = _setting(86_400, "Lifetime of a token in seconds.")
+    token_seconds: int = _setting(
+        86_400, "Lifetime in seconds of a token that a client gets for its secret."
+    )
+    assertion_token_seconds: int = _setting(
+        300,
+        "Lifetime in seconds of a token that a client gets for an assertion, which it signs with "
+        "its private key. SMART App Launch recommends at most 300.",
+    )
     leeway_seconds: int = _setting(
         0, "Tolerance in seconds when `exp` and `nbf` are compared with the clock."
     )

@@ -23,6 +23,7 @@ FHIR_VERSION = "4.0.1"
 _OWN_TYPES = ("CapabilityStatement", "CodeSystem", "OperationDefinition")
 _READING = ("read", "vread", "history-instance", "history-type", "search-type")
 _BASE_PROFILE = "http://hl7.org/fhir/StructureDefinition"
+_SECURITY_SERVICES = "http://terminology.hl7.org/CodeSystem/restful-security-service"
 _OF_EVERY_TYPE = (
     {
         "name": "_id",
@@ -114,11 +115,8 @@ def _statement(context: Context, further: Sequence[JsonObject]) -> JsonObject:
                     "service": [
                         {
                             "coding": [
-                                {
-                                    "system": "http://terminology.hl7.org/CodeSystem/"
-                                    "restful-security-service",
-                                    "code": "OAuth",
-                                }
+                                {"system": _SECURITY_SERVICES, "code": code}
+                                for code in ("OAuth", "SMART-on-FHIR")
                             ],
                             "text": "OAuth 2.0 client credentials",
                         }

@@ -150,9 +150,11 @@ def _check_times(payload: Mapping[str, Any], now: int, leeway_seconds: int) -> i
 
 def _text(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name)
-    if type(value) is not str or not 0 < len(value) <= _MAX_TEXT_LENGTH:
-        raise AssertionRefused(f"must have a text of 1 to {_MAX_TEXT_LENGTH} characters: {name}")
-    return value
+    length = len(value) if type(value) is str and value.isprintable() else 0
+    if not 0 < length <= _MAX_TEXT_LENGTH:
+        most = f"1 to {_MAX_TEXT_LENGTH} printable characters"
+        raise AssertionRefused(f"must have a text of {most}: {name}")
+    return str(value)
 
 
 def _seconds(payload: Mapping[str, Any], name: str) -> int | float | Decimal:

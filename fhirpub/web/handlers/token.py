@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from fhirpub.audit.event import AUDIT_EVENT
 from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.token_request import Message, refuse_malformed
 from fhirpub.auth.tokens import Grant
@@ -160,4 +161,7 @@ class SmartConfigurationHandler(KeysHandler):
 
     def get(self) -> None:
         """Return the SMART configuration."""
-        self._publish(self.services.tokens.smart_configuration(self.services.config.base_url))
+        services = self.services
+        audited = [AUDIT_EVENT] if services.config.audit.enabled else []
+        types = [*services.context.searched, *audited]
+        self._publish(services.tokens.smart_configuration(services.config.base_url, types=types))

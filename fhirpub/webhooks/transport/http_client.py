@@ -1,4 +1,7 @@
-"""One attempt to deliver an event, by aiohttp, whatever the receiver does (D-174 to D-176)."""
+"""One attempt to deliver an event or to get a document, by aiohttp, whatever the other side does.
+
+D-174 to D-176 say what ends it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import (
@@ -35,7 +39,7 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.webhooks.policy.outcome import Outcome, Reason, Wish
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.name_lookup import NameLookup, address_in
-from fhirpub.webhooks.transport.response import as_kept, retry_after, wish_in
+from fhirpub.webhooks.transport.response import Retrieved, as_kept, retry_after, wish_in
 from fhirpub.webhooks.transport.url_policy import Target, TargetRules
 
 MAX_READ_BYTES = 65_536
@@ -94,6 +98,27 @@ class HttpClient:
             private=exchange.private,
             answer=as_kept(exchange.body, message.token)[:MAX_KEPT_BYTES],
         )
+
+    async def get(self, target: Target, headers: Mapping[str, str]) -> Retrieved:
+        """Get a document once, as `Sender.retrieve` says."""
+        exchange = _Exchange(self._rules)
+        exchange.line = line = _Line(target, URL(target.url, encoded=True), self._session(""))
+        _current.set(exchange)
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                line.session,
+                line.session.get(line.url, headers=headers, allow_redirects=False) as answer,
+            ):
+                if answer.status != HTTPStatus.OK:
+                    return Retrieved(problem=f"status {answer.status}")
+                await exchange.take_body(answer)
+        except (ClientError, OSError) as problem:
+            return Retrieved(problem=exchange.reason_of(problem))
+        if len(exchange.body) == MAX_READ_BYTES:
+            return Retrieved(problem="too long")
+        control = ", ".join(answer.headers.getall("Cache-Control", []))
+        return Retrieved(body=exchange.body, cache_control=control)
 
     async def _send(
         self, message: Message, headers: Mapping[str, str], exchange: _Exchange

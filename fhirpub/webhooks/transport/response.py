@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from fhirpub.fhir.times import from_http
 from fhirpub.webhooks.policy.outcome import Wish
@@ -11,6 +12,15 @@ _SECONDS = re.compile("[0-9]{1,9}")
 _MAX_DATE_LENGTH = len("Wednesday, 21-Nov-26 10:00:00 GMT")
 _HIDDEN = b"[token]"
 _WISHES: tuple[Wish, ...] = ("disable", "abort-message")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """What came of a request for a document: ``problem`` is empty, or why there is no body."""
+
+    problem: str = ""
+    body: bytes = field(default=b"", repr=False)
+    cache_control: str = ""
 
 
 def retry_after(text: str, now: int) -> float | None:

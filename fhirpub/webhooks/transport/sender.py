@@ -10,10 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.errors import InvalidContent
 from fhirpub.runtime.clock import Clock
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.name_lookup import LookUp, NameLookup, address_in
+from fhirpub.webhooks.transport.response import Retrieved
 from fhirpub.webhooks.transport.signing import signed_headers
 from fhirpub.webhooks.transport.url_policy import Target, TargetRules, refuse_url
 
@@ -95,6 +97,26 @@ class Sender:
         if outcome.reason == "E_BLOCKED_ADDRESS":
             self._blocked()
         return outcome
+
+    async def retrieve(self, url: str, tenant: str) -> Retrieved:
+        """Get a document that a tenant publishes, such as a key set, by the rules for webhooks.
+
+        It ends within ``timeout_seconds``. Redirects are not followed; 64 KiB are too much.
+        """
+        try:
+            target = self._rules.target(url, tenant=tenant)
+        except InvalidContent:
+            return Retrieved(problem="E_BLOCKED_ADDRESS")
+        client = self._client or await self._open()
+        headers = {
+            "User-Agent": self._agent,
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
+        found = await client.get(target, headers)
+        if found.problem == "E_BLOCKED_ADDRESS":
+            self._blocked()
+        return found
 
     async def _open(self) -> HttpClient:
         async with self._opening:

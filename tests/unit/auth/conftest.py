@@ -13,6 +13,7 @@ import orjson
 import pytest
 from jose import jwk
 
+from fhirpub.auth.authentication import TokenEndpoint
 from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.auth.token_request import Message
@@ -193,13 +194,16 @@ class World:
     client: Client
     secret: str = field(repr=False)
 
-    async def another_process(self, **changes: Any) -> Tokens:
+    async def another_process(
+        self, *, endpoint: TokenEndpoint | None = None, **changes: Any
+    ) -> Tokens:
         tokens = Tokens(
             access=self.access,
             config=replace(self.config, **changes),
             limits=self.limits,
             issuer=ISSUER,
             clock=self.clock,
+            endpoint=endpoint,
         )
         await tokens.ring.signer()
         return tokens

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from fhirpub.auth.scopes import gives_something
 from fhirpub.errors import TokenRefused
 from tests.unit.auth.conftest import ISSUER, World
 
+METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt"]
 BASE = "https://fhir.example.org"
 
 
@@ -19,10 +21,14 @@ async def test_the_server_metadata_say_what_is_offered(world: World) -> None:
         "jwks_uri": "https://fhir.example.org/.well-known/jwks.json",
         "grant_types_supported": ["client_credentials"],
         "response_types_supported": [],
-        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
-        "revocation_endpoint_auth_methods_supported": [
-            "client_secret_basic",
-            "client_secret_post",
+        "token_endpoint_auth_methods_supported": METHODS,
+        "token_endpoint_auth_signing_alg_values_supported": ["RS384", "ES384", "RS256", "ES256"],
+        "revocation_endpoint_auth_methods_supported": METHODS,
+        "revocation_endpoint_auth_signing_alg_values_supported": [
+            "RS384",
+            "ES384",
+            "RS256",
+            "ES256",
         ],
     }
 
@@ -33,11 +39,30 @@ async def test_scopes_are_a_capability_only_where_they_are_enforced(
 ) -> None:
     world: World = await make_world(enforce_scopes=enforced)
 
-    smart = world.tokens.smart_configuration(BASE)
+    smart = world.tokens.smart_configuration(BASE, types=["DiagnosticReport"])
 
     assert world.tokens.metadata(BASE).items() <= smart.items()
     assert ("permission-v2" in smart["capabilities"]) is enforced
-    assert "client-confidential-symmetric" in smart["capabilities"]
+    assert {"client-confidential-asymmetric", "client-confidential-symmetric"} <= {
+        *smart["capabilities"]
+    }
+
+
+async def test_the_smart_configuration_has_what_backend_services_need(world: World) -> None:
+    smart = world.tokens.smart_configuration(BASE, types=["DiagnosticReport"])
+
+    assert smart["scopes_supported"] == [
+        "system/*.cruds",
+        "system/*.rs",
+        "system/*.read",
+        "system/*.write",
+        "system/DiagnosticReport.cruds",
+        "system/DiagnosticReport.rs",
+        "webhooks.read",
+        "webhooks.write",
+    ]
+    assert all(gives_something(scope) for scope in smart["scopes_supported"])
+    assert smart["code_challenge_methods_supported"] == []
 
 
 @pytest.mark.parametrize("grant", ["authorization_code", "refresh_token", "password"])

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from fhirpub.auth.scopes import narrow, permits
+from fhirpub.auth.scopes import intersect, narrow, permits
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,59 @@ def test_wanted_scopes_are_those_that_the_held_ones_cover() -> None:
         ],
     )
 
-    assert wanted == ("system/Patient.read", "system/DiagnosticReport.*", "launch")
+    assert wanted == (
+        "system/Patient.read",
+        "system/DiagnosticReport.*",
+        "system/Patient.rs",
+        "system/*.rs",
+        "system/DiagnosticReport.cruds",
+        "launch",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "granted"),
+    [
+        ("system/*.read", ["system/DiagnosticReport.rs", "system/Patient.r"]),
+        ("system/*.write", ["system/DiagnosticReport.cu"]),
+        ("system/*.*", ["system/DiagnosticReport.crus", "system/Patient.r"]),
+        ("system/DiagnosticReport.write", ["system/DiagnosticReport.cu"]),
+        ("system/DiagnosticReport.cruds", ["system/DiagnosticReport.crus"]),
+        ("system/Patient.read", ["system/Patient.r"]),
+        ("system/Patient.write", []),
+        ("system/DiagnosticReport.rs?category=lab", []),
+        ("user/*.read", []),
+    ],
+)
+def test_of_what_is_wanted_the_part_is_left_that_is_held(wanted: str, granted: list[str]) -> None:
+    held = ("system/DiagnosticReport.crus", "system/Patient.r", "system/AuditEvent.rs")
+
+    assert list(narrow(held, (wanted,))) == granted
+
+
+def test_what_both_allow_is_named_once() -> None:
+    held = ("system/*.rs", "system/DiagnosticReport.cruds")
+
+    assert intersect(held, ("system/DiagnosticReport.read",)) == ("system/DiagnosticReport.read",)
+    assert intersect(held, ("system/*.cud",)) == ("system/DiagnosticReport.cud",)
+
+
+def test_the_most_scopes_of_a_request_are_narrowed_within_a_turn_of_the_loop() -> None:
+    held = [f"system/A{chr(65 + n // 26)}{chr(97 + n % 26)}.r" for n in range(100)]
+    letters = [
+        c + r + u + d + s
+        for c in ("c", "")
+        for r in ("r", "")
+        for u in ("u", "")
+        for d in ("d", "")
+        for s in ("s", "")
+    ]
+    wanted = [f"system/*.{form}" for form in (*letters, "read", "write", "*")] * 20
+
+    began = time.perf_counter()
+    narrow(held, wanted)
+
+    assert time.perf_counter() - began < 0.1  # 0.004 s on an idle machine
 
 
 def test_a_wildcard_does_not_stand_for_the_audit_trail() -> None:

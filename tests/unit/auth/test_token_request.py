@@ -12,11 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.auth import token_request
+from fhirpub.auth.assertions.verification import TYPE, OpenedAssertion
 from fhirpub.auth.token_request import Credentials, Message, TokenRequest
 from fhirpub.errors import TokenRefused, TooLarge
+from tests.unit.auth.assertions.signing import CLIENT_ID, claims, pair
 from tests.unit.auth.conftest import FORM
 
 JSON = "application/json"
+ASSERTED = b"grant_type=client_credentials"
+TYPED = urlencode({"client_assertion_type": TYPE}).encode()
 GOOD = {
     "grant_type": "client_credentials",
     "client_id": "me",
@@ -75,8 +79,8 @@ def refused(
 def test_forms_and_json_mean_the_same(content_type: str, body: bytes) -> None:
     request = read(content_type=content_type, body=body)
 
-    assert (request.credentials.client_id, request.credentials.client_secret) == ("me", "s3cret")
-    assert (request.audience, request.scopes, request.credentials.basic) == ("aud", (), False)
+    assert request.credentials == Credentials(client_id="me", client_secret="s3cret")
+    assert (request.audience, request.scopes) == ("aud", ())
     assert "s3cret" not in repr(request)
 
 
@@ -93,7 +97,7 @@ def test_http_basic_carries_id_and_secret_form_encoded(scheme: str) -> None:
 def test_http_basic_with_the_same_client_id_in_the_form_is_one_method() -> None:
     request = read(content_type=FORM, body=BARE + b"&client_id=me", authorization=basic("me:x"))
 
-    assert request.credentials.basic
+    assert request.credentials == Credentials(client_id="me", client_secret="x", basic=True)
 
 
 def test_another_grant_is_refused_before_what_it_lacks() -> None:
@@ -118,6 +122,11 @@ def test_another_grant_is_an_unsupported_one(grant: bytes) -> None:
         BODY + b"&%78=1&x=2",
         BODY + b"&client_assertion=x",
         BODY + b"&client_assertion_type=urn",
+        ASSERTED,
+        ASSERTED + b"&client_assertion=a.b.c&client_assertion_type=urn",
+        ASSERTED + b"&client_assertion=a.b.c",
+        ASSERTED + b"&" + TYPED + b"&client_secret=x&client_assertion=a.b.c",
+        ASSERTED + b"&" + TYPED,
         BODY + b"&" + b"&".join(b"p%d=" % number for number in range(17)),
         BODY + b"&x=%",
         BODY + b"&x=%4",
@@ -192,10 +201,7 @@ def test_more_than_8192_bytes_are_too_large(content_type: str) -> None:
 def test_8192_bytes_and_20_parameters_are_not_too_many() -> None:
     body = BODY + b"".join(b"&p%d=" % number for number in range(15)) + b"&x="
 
-    assert (
-        read(content_type=FORM, body=body + b"x" * (8192 - len(body))).credentials.client_id
-        == "me"
-    )
+    read(content_type=FORM, body=body + b"x" * (8192 - len(body)))
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
@@ -271,7 +277,54 @@ def test_parameters_in_the_address_are_refused(query: str) -> None:
 
 
 def test_another_query_is_ignored() -> None:
-    assert read(content_type=FORM, body=BODY, query="trace=1&%FF=%&").credentials.client_id == "me"
+    read(content_type=FORM, body=BODY, query="trace=1&%FF=%&")
+
+
+ASSERTION = pair("ES384").sign(claims())
+
+
+def test_an_assertion_needs_no_client_id_and_no_audience() -> None:
+    body = ASSERTED + b"&" + TYPED + f"&client_assertion={ASSERTION}".encode()
+
+    request = read(content_type=FORM, body=body, authorization=["Bearer old-token"])
+
+    assert isinstance(request.credentials, OpenedAssertion)
+    assert (request.credentials.subject, request.credentials.kid) == (CLIENT_ID, "k1")
+    assert request.audience == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "authorization", "error"),
+    [
+        ({"client_id": CLIENT_ID}, (), None),
+        ({"client_id": "other"}, (), "invalid_request"),
+        ({"client_secret": "x"}, (), "invalid_request"),
+        ({}, basic("me:x"), "invalid_request"),
+        ({"client_assertion_type": f"{TYPE}2"}, (), "invalid_request"),
+        ({"client_assertion": "a.b.c"}, (), "invalid_client"),
+        ({"client_assertion": ASSERTION + "="}, (), "invalid_client"),
+        ({"grant_type": "authorization_code"}, (), "unsupported_grant_type"),
+        ({"scope": 'a"b'}, (), "invalid_request"),
+    ],
+)
+def test_an_assertion_is_the_only_proof_and_names_one_client(
+    more: dict[str, str], authorization: list[str], error: str | None
+) -> None:
+    fields = {
+        "grant_type": "client_credentials",
+        "client_assertion_type": TYPE,
+        "client_assertion": ASSERTION,
+        **more,
+    }
+    body = urlencode(fields).encode()
+
+    if error is None:
+        read(content_type=FORM, body=body, authorization=authorization)
+        return
+    with pytest.raises(TokenRefused) as raised:
+        read(content_type=FORM, body=body, authorization=authorization)
+    assert raised.value.error == error
+    assert DESCRIPTION.fullmatch(str(raised.value))
 
 
 @given(

@@ -176,6 +176,8 @@ async def test_the_right_audience_is_named_to_a_client_that_has_authenticated(
         ("", "system/*.rs system/DiagnosticReport.cruds"),
         ("system/Patient.rs", "system/Patient.rs"),
         ("openid  system/DiagnosticReport.read", "system/DiagnosticReport.read"),
+        ("system/Patient.cruds", "system/Patient.rs"),
+        ("system/*.write", "system/DiagnosticReport.cud"),
     ],
 )
 async def test_wanted_scopes_narrow_the_clients_own(
@@ -195,7 +197,7 @@ async def test_scopes_that_a_client_does_not_have_are_refused(
 ) -> None:
     world: World = await make_world(scopes=("system/*.rs",))
 
-    assert (await refusal(world, scope="system/*.cruds"))[0] == "insufficient_scope"
+    assert (await refusal(world, scope="system/*.cud openid"))[0] == "insufficient_scope"
 
 
 async def test_no_token_is_granted_that_is_too_long_to_be_read(
@@ -255,7 +257,7 @@ async def test_a_disabled_client_gets_no_token_and_its_tokens_end(world: World) 
 async def test_tokens_lose_the_scopes_that_their_client_loses(
     make_world: Callable[..., Any],
 ) -> None:
-    kept, lost = "system/Patient.rs", "system/DiagnosticReport.cruds"
+    kept, lost = "system/Patient.rs", "system/DiagnosticReport.cud"
     world: World = await make_world(scopes=(kept, lost))
     token = await world.token()
     before = await world.tokens.caller(bearer(token))

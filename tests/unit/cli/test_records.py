@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.auth.assertions.signing import key_set, pair
+
 SCOPES = ["--scope", "system/DiagnosticReport.rs", "--scope", "system/Patient.r"]
 
 
@@ -113,6 +115,62 @@ def test_the_networks_of_a_client_are_set_and_replaced(run_json: Any) -> None:
     assert edited["networks"] == ["198.51.100.7/32"]
     assert renamed == {**edited, "name": "Ward 2"}
     assert freed == {**renamed, "networks": []}
+
+
+def test_a_client_with_keys_gets_no_secret_and_shows_its_keys(
+    run_json: Any, tmp_path: Path
+) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    file = tmp_path / "public.jwks.json"
+    file.write_bytes(key_set(pair("ES384"), pair("RS384", "k2")))
+    added = run_json("client", "add", "--tenant", tenant, "--jwks", str(file))
+    edited = run_json("client", "edit", added["client_id"], "--jwks", "https://lab.example/JWKS")
+
+    assert added["keys"] == ["k1", "k2"]
+    assert "client_secret" not in added
+    assert edited["keys"] == "https://lab.example/JWKS"
+
+
+def test_a_client_with_a_secret_gets_keys_and_keeps_it_for_the_grace(
+    run_json: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "fhirpub.toml").write_text("[auth]\nsecret_grace_seconds = 3600\n")
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    file = tmp_path / "public.jwks.json"
+    file.write_bytes(key_set(pair("ES384")))
+    added = run_json("client", "add", "--tenant", tenant)
+    edited = run_json("client", "edit", added["client_id"], "--jwks", str(file))
+
+    assert (added["keys"], added["valid_until"], edited["keys"]) == (None, None, ["k1"])
+    assert edited["valid_until"] is not None
+
+
+@pytest.mark.parametrize(
+    ("jwks", "status", "said"),
+    [
+        ("missing.json", 2, "missing.json: No such file or directory"),
+        ("http://lab.example.org/jwks.json", 2, "must begin with https://"),
+        ("https://10.1.2.3/jwks.json", 2, "to which nothing is sent"),
+        ("private.json", 1, "has members of a private key"),
+        ("weak.json", 1, "must have 2048 to 8192 bits"),
+    ],
+)
+def test_keys_that_cannot_be_used_are_refused(
+    run: Any, run_json: Any, tmp_path: Path, jwks: str, status: int, said: str
+) -> None:
+    tenant = run_json("tenant", "add", "Lab Uno")["id"]
+    private = pair("ES384").private.as_dict(private=True)
+    weak = pair("RS384").public(n="AQAB" * 64)
+    for name, member in (("private.json", private), ("weak.json", weak)):
+        (tmp_path / name).write_text(json.dumps({"keys": [member]}))
+    place = jwks if "://" in jwks else str(tmp_path / jwks)
+
+    done = run("client", "add", "--tenant", tenant, "--jwks", place)
+
+    assert done.returncode == status
+    assert said in done.stderr
+    assert private["d"] not in done.stderr
+    assert run_json("client", "list") == []
 
 
 def test_all_that_is_wrong_with_scopes_and_networks_is_reported_at_once(

@@ -1,9 +1,30 @@
-"""What a sender loads, and when; its attempts are those of the HTTP client."""
+"""What a sender loads, and when, and the documents it gets; attempts are those of the client."""
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.webhooks.transport.response import Retrieved
+from fhirpub.webhooks.transport.sender import Sender
+
+TENANT = "11111111-1111-4111-8111-111111111111"
+SETTINGS = WebhooksConfig(
+    allow_networks=["127.0.0.1/32"],
+    connect_seconds=0.5,
+    timeout_seconds=1.0,
+    service_name="lab",
+)
 
 
 def test_a_process_that_sends_nothing_loads_no_http_client() -> None:
@@ -12,3 +33,111 @@ def test_a_process_that_sends_nothing_loads_no_http_client() -> None:
     done = subprocess.run([sys.executable, "-c", script], check=False)
 
     assert done.returncode == 0
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def sender() -> AsyncIterator[Sender]:
+    async with Sender(SETTINGS, clock=HandClock()) as sender:
+        yield sender
+
+
+async def test_a_document_is_retrieved_with_how_long_it_may_be_kept(
+    sender: Sender, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=200, body=b"{}", headers={"Cache-Control": "max-age=5"}))
+
+    assert await sender.retrieve(receiver.url, TENANT) == Retrieved(
+        body=b"{}", cache_control="max-age=5"
+    )
+    (received,) = receiver.received
+    assert (received.method, received.headers["accept"]) == ("GET", "application/json")
+    assert "authorization" not in received.headers
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (Reply(status=404, body=b"{}"), "status 404"),
+        (Reply(status=204), "status 204"),
+        (Reply(status=200, body=b" " * 65_536), "too long"),
+        (Reply(misbehaviour="endless-body"), "too long"),
+        (Reply(misbehaviour="silent"), "E_TIMEOUT"),
+        (Reply(misbehaviour="dripping-body"), "E_TIMEOUT"),
+        (Reply(misbehaviour="dripping-headers"), "E_TIMEOUT"),
+        (Reply(misbehaviour="header-flood"), "E_MALFORMED"),
+        (Reply(misbehaviour="reset"), "E_RESET"),
+        (Reply(misbehaviour="closed"), "E_RESET"),
+    ],
+)
+async def test_a_site_that_gives_no_document_costs_no_more_than_its_time(
+    sender: Sender, receiver: Receiver, reply: Reply, problem: str
+) -> None:
+    receiver.answer(reply)
+    began = time.monotonic()
+
+    found = await sender.retrieve(receiver.url, TENANT)
+
+    assert (found.problem, found.body) == (problem, b"")
+    assert time.monotonic() - began < 4
+
+
+async def test_a_redirect_is_not_followed(sender: Sender, receiver: Receiver) -> None:
+    with Receiver() as elsewhere:
+        receiver.answer(Reply(status=302, headers={"Location": elsewhere.url}))
+
+        assert (await sender.retrieve(receiver.url, TENANT)).problem == "status 302"
+        assert elsewhere.received == []
+
+
+def _resolving_to(address: str) -> Any:
+    def look_up(host: str, port: int, *_more: Any) -> Any:
+        kind, protocol = socket.SOCK_STREAM, socket.IPPROTO_TCP
+        return [(socket.AF_INET, kind, protocol, "", (address, port))]
+
+    return look_up
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:{}/jwks",
+        "https://127.0.0.1:{}/jwks",
+        "https://localhost:8443/jwks",
+        "https://rebound.example.org/jwks",
+        "http://ward.example.org/jwks",
+        "https://169.254.169.254/latest",
+        "file:///etc/passwd",
+    ],
+)
+async def test_no_private_address_is_called_and_the_operator_sees_it(
+    receiver: Receiver, url: str
+) -> None:
+    blocked: list[str] = []
+    closed = replace(SETTINGS, allow_networks=[])
+    async with Sender(
+        closed,
+        clock=HandClock(),
+        look_up=_resolving_to("127.0.0.1"),
+        blocked=lambda: blocked.append("blocked"),
+    ) as sender:
+        found = await sender.retrieve(url.format(receiver.port), TENANT)
+
+    assert found.problem == "E_BLOCKED_ADDRESS"
+    assert receiver.received == []
+
+
+async def test_an_address_that_is_open_to_one_tenant_is_open_to_no_other(
+    receiver: Receiver,
+) -> None:
+    receiver.answer(Reply(status=200, body=b"{}"))
+    only = replace(SETTINGS, allow_networks=[f"127.0.0.1 tenant={TENANT}"])
+    async with Sender(only, clock=HandClock()) as sender:
+        assert (await sender.retrieve(receiver.url, TENANT)).problem == ""
+        other = TENANT.replace("1", "2")
+        assert (await sender.retrieve(receiver.url, other)).problem == "E_BLOCKED_ADDRESS"

@@ -1,0 +1,146 @@
+"""Which client sent a request: it proves that by a secret, or by an assertion (RFC 7523)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fhirpub.auth.assertions.key_set import PublicKey, read_key_set
+from fhirpub.auth.assertions.published_keys import Fetch, KeysNotFetched, PublishedKeys
+from fhirpub.auth.assertions.verification import (
+    Assertion,
+    AssertionRefused,
+    OpenedAssertion,
+    verify_assertion,
+)
+from fhirpub.auth.clients import NOBODY, authenticate, is_admitted
+from fhirpub.auth.networks import is_within, parse_networks
+from fhirpub.auth.throttle import Throttle
+from fhirpub.auth.token_request import (
+    Credentials,
+    Proof,
+    refuse_assertion,
+    refuse_credentials,
+)
+from fhirpub.config.settings import AuthConfig, LimitsConfig
+from fhirpub.errors import Throttled, TokenRefused
+from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.logging import logger
+from fhirpub.storage.client_activity_contract import AssertionUse, UsedAssertion
+from fhirpub.storage.contract import Client, CredentialStore
+
+_MAX_ASSERTIONS = 10_000
+"""So many assertions of a client are remembered at a time: 33 a second, for five minutes."""
+_RETRY_SECONDS = 60
+
+_log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """The URL that assertions are for, and how the key sets are got that clients publish."""
+
+    url: str
+    fetch: Fetch
+
+
+class ClientAuthentication:
+    """Finds out which client sent a request, and slows down those who guess.
+
+    ``audiences`` are what an assertion may be for, ``fetch`` gets the key sets of clients that
+    publish them.
+    """
+
+    def __init__(
+        self,
+        access: CredentialStore,
+        *,
+        config: AuthConfig,
+        limits: LimitsConfig,
+        audiences: Sequence[str],
+        fetch: Fetch | None,
+        clock: Clock,
+    ) -> None:
+        self._access = access
+        self._config = config
+        self._audiences = audiences
+        self._clock = clock
+        self._throttle = Throttle(limits.token_failures, clock=clock)
+        self._published = None if fetch is None else PublishedKeys(fetch, clock=clock)
+
+    async def stop(self) -> None:
+        """End the fetches of key sets."""
+        if self._published is not None:
+            await self._published.stop()
+
+    async def prove(self, proof: Proof, address: str) -> Client:
+        """Return the client that a request comes from, if the address is within its networks.
+
+        Raises TokenRefused, Throttled, StoreUnavailable.
+        """
+        claimed = proof.client_id if isinstance(proof, Credentials) else proof.subject
+        async with self._throttle.attempt(claimed, address):
+            if isinstance(proof, Credentials):
+                client = await self._by_secret(proof)
+            else:
+                client = await self._by_assertion(proof)
+        if client.networks and not is_within(address, parse_networks(client.networks)):
+            _log.warning("address not permitted", client_id=client.id, address=address)
+            rule = "the client may not call from this address: ask the operator"
+            raise TokenRefused("unauthorized_client", rule, client=client.id)
+        return client
+
+    async def _by_secret(self, credentials: Credentials) -> Client:
+        proved = await authenticate(
+            self._access,
+            credentials.client_id,
+            credentials.client_secret,
+            environment=self._config.environment,
+            clock=self._clock,
+        )
+        if proved is None:
+            raise refuse_credentials(basic=credentials.basic, client=credentials.client_id)
+        return proved[0]
+
+    async def _by_assertion(self, opened: OpenedAssertion) -> Client:
+        """Return the client that signed an assertion, which is accepted this once.
+
+        One without a usable key, such as an unknown or disabled one, is refused like a wrong
+        signature.
+        """
+        client = await self._access.client(opened.subject) or NOBODY
+        try:
+            keys = await self._keys(client, opened.kid)
+            stated = verify_assertion(
+                opened,
+                keys,
+                audiences=self._audiences,
+                clock=self._clock,
+                leeway_seconds=self._config.leeway_seconds,
+            )
+        except AssertionRefused as refusal:
+            raise refuse_assertion(str(refusal), client=opened.subject) from None
+        except KeysNotFetched:
+            said = "cannot be verified: the JWKS URL of the client leads to no key set now"
+            raise refuse_assertion(said, client=opened.subject) from None
+        await self._use(stated)
+        return client
+
+    async def _keys(self, client: Client, kid: str) -> Sequence[PublicKey]:
+        tenant = await self._access.tenant(client.tenant)
+        if not is_admitted(client, tenant, environment=self._config.environment):
+            return ()
+        if client.jwks:
+            return read_key_set(client.jwks.encode())
+        if client.jwks_url and self._published is not None:
+            return await self._published.at(client.jwks_url, tenant=client.tenant, kid=kid)
+        return ()
+
+    async def _use(self, stated: Assertion) -> None:
+        used = UsedAssertion(stated.subject, stated.jti, stated.expires)
+        use = await self._access.use_assertion(used, now=self._clock(), most=_MAX_ASSERTIONS)
+        if use is AssertionUse.TOO_MANY:
+            raise Throttled(retry_after=_RETRY_SECONDS)
+        if use is AssertionUse.REPEATED:
+            said = "was used before: sign one with another jti for each request"
+            raise refuse_assertion(said, client=stated.subject)

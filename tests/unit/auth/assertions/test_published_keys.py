@@ -1,0 +1,231 @@
+"""A published key set is fetched when it is needed, and kept as long as its client allows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from structlog.testing import capture_logs
+
+from fhirpub.auth.assertions.published_keys import (
+    Fetch,
+    KeysNotFetched,
+    PublishedKeys,
+    kept_seconds,
+)
+from fhirpub.errors import Throttled
+from tests.unit.auth.assertions.signing import key_set, pair
+from tests.unit.auth.conftest import HandClock
+
+URL = "https://ward.example.org/jwks.json"
+BOTH = key_set(pair("ES384", "a"), pair("RS384", "b"))
+ONE = key_set(pair("ES384", "a"))
+
+
+@dataclass
+class Answer:
+    body: bytes = ONE
+    cache_control: str = ""
+    problem: str = ""
+
+
+class Site:
+    """What is published, and how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.answer = Answer()
+        self.asked: list[tuple[str, str]] = []
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def fetch(self, url: str, tenant: str) -> Answer:
+        self.asked.append((url, tenant))
+        await self.open.wait()
+        return self.answer
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+async def keys(site: Site, clock: HandClock) -> AsyncIterator[PublishedKeys]:
+    fetch: Fetch = site.fetch
+    made = PublishedKeys(fetch, clock=clock)
+    yield made
+    await made.stop()
+
+
+async def kids(keys: PublishedKeys, kid: str = "a", *, tenant: str = "t", url: str = URL) -> str:
+    return "".join(key.kid for key in await keys.at(url, tenant=tenant, kid=kid))
+
+
+async def test_a_set_is_fetched_once_in_five_minutes(
+    keys: PublishedKeys, site: Site, clock: HandClock
+) -> None:
+    assert [await kids(keys), await kids(keys)] == ["a", "a"]
+    clock.pass_seconds(299)
+    await kids(keys)
+    assert len(site.asked) == 1
+    clock.pass_seconds(1)
+    await kids(keys)
+    assert site.asked == [(URL, "t")] * 2
+
+
+@pytest.mark.parametrize(
+    ("cache_control", "seconds"),
+    [
+        ("", 300),
+        ("private", 300),
+        ("max-age=60", 60),
+        ("public, max-age=60", 60),
+        ("Max-Age = 60", 60),
+        ('max-age="60"', 60),
+        ("max-age=60, max-age=30", 30),
+        ("max-age=0", 0),
+        ("max-age=86400", 3600),
+        ("max-age=-1", 300),
+        ("no-store", 0),
+        ("max-age=60, no-cache", 0),
+        ('no-cache="x", max-age=60', 0),
+        ("s-maxage=5", 300),
+    ],
+)
+def test_a_set_is_kept_as_long_as_its_header_says_and_an_hour_at_most(
+    cache_control: str, seconds: int
+) -> None:
+    assert kept_seconds(cache_control) == seconds
+
+
+async def test_a_set_that_must_not_be_kept_is_fetched_each_time(
+    keys: PublishedKeys, site: Site
+) -> None:
+    site.answer = Answer(cache_control="no-store")
+
+    for _ in range(3):
+        await kids(keys)
+
+    assert len(site.asked) == 3
+
+
+async def test_a_new_key_is_found_within_half_a_minute(
+    keys: PublishedKeys, site: Site, clock: HandClock
+) -> None:
+    await kids(keys)
+    site.answer = Answer(BOTH)
+
+    assert await kids(keys, "b") == "a"
+    clock.pass_seconds(30)
+    assert await kids(keys, "b") == "ab"
+
+
+async def test_unknown_keys_cause_one_fetch_in_half_a_minute(
+    keys: PublishedKeys, site: Site, clock: HandClock
+) -> None:
+    for number in range(100):
+        await kids(keys, f"unknown-{number}")
+        clock.pass_seconds(0.3)
+
+    assert len(site.asked) == 1
+
+
+async def test_all_who_need_a_set_wait_for_one_fetch(keys: PublishedKeys, site: Site) -> None:
+    site.open.clear()
+    waiting = [asyncio.create_task(kids(keys)) for _ in range(20)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    site.open.set()
+
+    assert await asyncio.gather(*waiting[1:]) == ["a"] * 19
+    assert len(site.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(problem="E_CONNECT"), "E_CONNECT"),
+        (Answer(body=b"<html>"), 'must be a JSON Web Key Set: {"keys": [...]}'),
+        (Answer(body=b" " * 65_537), "has more than 65536 bytes"),
+    ],
+)
+async def test_what_cannot_be_fetched_is_asked_for_again_after_ten_seconds(
+    keys: PublishedKeys, site: Site, clock: HandClock, answer: Answer, reason: str
+) -> None:
+    site.answer = answer
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(KeysNotFetched):
+                await kids(keys)
+            clock.pass_seconds(3.3)
+    assert len(site.asked) == 1
+    assert [(log["event"], log["reason"]) for log in logs] == [("keys not fetched", reason)]
+
+    site.answer = Answer()
+    clock.pass_seconds(0.1)
+    assert await kids(keys) == "a"
+
+
+async def test_a_set_that_is_still_valid_outlives_a_failure_to_fetch_it_again(
+    keys: PublishedKeys, site: Site, clock: HandClock
+) -> None:
+    await kids(keys)
+    site.answer = Answer(problem="E_TIMEOUT")
+
+    clock.pass_seconds(200)
+    assert await kids(keys, "unknown") == "a"
+    clock.pass_seconds(100)
+    with pytest.raises(KeysNotFetched):
+        await kids(keys)
+
+
+async def test_a_clock_that_goes_back_ends_what_is_kept(
+    keys: PublishedKeys, site: Site, clock: HandClock
+) -> None:
+    await kids(keys)
+    clock.pass_seconds(-1)
+    await kids(keys)
+
+    assert len(site.asked) == 2
+
+
+async def test_tenants_share_no_set_and_slow_sites_of_one_stop_no_other(
+    keys: PublishedKeys, site: Site
+) -> None:
+    site.open.clear()
+    slow = [
+        asyncio.create_task(kids(keys, url=f"{URL}?{number}", tenant="slow"))
+        for number in range(4)
+    ]
+    await asyncio.sleep(0)
+
+    with pytest.raises(Throttled):
+        await kids(keys, url=URL, tenant="slow")
+    other = asyncio.create_task(kids(keys, tenant="other"))
+    await asyncio.sleep(0)
+    site.open.set()
+
+    assert await other == "a"
+    assert await asyncio.gather(*slow) == ["a"] * 4
+    assert site.asked[-1] == (URL, "other")
+
+
+async def test_a_fetch_that_is_under_way_ends_with_the_service(
+    keys: PublishedKeys, site: Site
+) -> None:
+    site.open.clear()
+    waiting = asyncio.create_task(kids(keys))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    await keys.stop()
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
