@@ -16,6 +16,8 @@ class Caller:
     client_id: str
     scopes: tuple[str, ...] = ()
     networks: tuple[Network, ...] = ()
+    certificate: str = ""
+    """The digest of the certificate without which its token is of no use, or empty."""
 
     def may_call_from(self, address: str) -> bool:
         """Return whether requests of the application may come from an address."""

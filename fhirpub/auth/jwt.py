@@ -23,7 +23,10 @@ from fhirpub.fhir.strict_json import loads
 
 MAX_CHARACTERS = 4096
 TYPE = "at+jwt"
-REGISTERED = frozenset({"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "scope"})
+REGISTERED = frozenset(
+    {"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "scope", "cnf"}
+)
+CERTIFICATE = "x5t#S256"
 
 _SEGMENTS = 3
 _SEGMENT = re.compile("[A-Za-z0-9_-]+")
@@ -52,6 +55,8 @@ class Claims:
     tenant: str
     scopes: tuple[str, ...]
     expires: int
+    certificate: str = ""
+    """The digest of the certificate that the token is bound to (RFC 8705, 3.1), or empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +92,7 @@ class Expected:
             tenant=tenant,
             scopes=tuple(scope.split()),
             expires=expires,
+            certificate=_certificate(payload),
         )
 
     def _expires(self, payload: Mapping[str, Any], now: int) -> int:
@@ -166,6 +172,16 @@ def _object(raw: bytes) -> dict[str, Any]:
     if type(value) is not dict:
         raise refusals.unproved("JSON")
     return value
+
+
+def _certificate(payload: Mapping[str, Any]) -> str:
+    """Return the certificate of a token; one that is bound otherwise is none that we issue."""
+    if "cnf" not in payload:
+        return ""
+    bound = payload["cnf"]
+    if type(bound) is not dict or bound.keys() != {CERTIFICATE}:
+        raise refusals.lacks("cnf")
+    return _text(bound, CERTIFICATE)
 
 
 def _text(payload: Mapping[str, Any], name: str) -> str:

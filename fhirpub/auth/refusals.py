@@ -70,6 +70,12 @@ def misdirected(reason: str, what: str) -> NotAuthenticated:
     return _token(reason, said, RequestProblem.TOKEN_MISDIRECTED)
 
 
+def unbound() -> NotAuthenticated:
+    """Refuse a token of ours without the certificate that it was requested with (RFC 8705)."""
+    said = "the access token was requested with a client certificate: send it with the same one"
+    return _token("certificate", said, RequestProblem.TOKEN_INVALID)
+
+
 def lacks(claim: str) -> NotAuthenticated:
     """Refuse a token of ours without a claim, or with another value than we write."""
     said = "the access token lacks a claim that this service needs: request a new one"

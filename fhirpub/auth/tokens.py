@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -118,9 +118,10 @@ class Tokens:
             with suppress(StoreUnavailable):
                 await self._uses.record(at_once=True)
 
-    async def grant(self, message: Message, *, address: str) -> Grant:
+    async def grant(self, message: Message, *, address: str, certificate: str = "") -> Grant:
         """Return a token for credentials that a client sent from an address.
 
+        With the digest of a certificate the token is bound to it (RFC 8705, section 3).
         Refused in this order: a malformed request (``invalid_request``), wrong credentials
         (``invalid_client``), an address outside of the client's networks
         (``unauthorized_client``), another audience or none of the wanted scopes
@@ -137,7 +138,8 @@ class Tokens:
         is_asserted = not isinstance(request.credentials, Credentials)
         config = self._config
         lifetime = config.assertion_token_seconds if is_asserted else config.token_seconds
-        return await self._issue(client, scopes, lifetime)
+        binding = {"cnf": {jwt.CERTIFICATE: certificate}} if certificate else {}
+        return await self._issue(client, scopes, lifetime, binding)
 
     async def revoke(self, message: Message, *, address: str) -> Client:
         """Revoke a token of the client that sent this from an address (RFC 7009, D-346).
@@ -246,7 +248,13 @@ class Tokens:
             raise TokenRefused("invalid_request", rule)
         return scopes
 
-    async def _issue(self, client: Client, scopes: tuple[str, ...], lifetime: int) -> Grant:
+    async def _issue(
+        self,
+        client: Client,
+        scopes: tuple[str, ...],
+        lifetime: int,
+        binding: Mapping[str, Any],
+    ) -> Grant:
         key = await self.ring.signer()
         issued = self._clock() // 1000
         scope = " ".join(scopes) or None
@@ -259,6 +267,7 @@ class Tokens:
             "jti": secrets.token_urlsafe(16),
             "client_id": client.id,
             self._config.tenant_claim: client.tenant,
+            **binding,
         }
         if scope is not None:
             claims["scope"] = scope
@@ -301,7 +310,8 @@ class Tokens:
             raise refusals.revoked()
         self._uses.note(claims.client_id)
         scopes = intersect(standing.scopes, claims.scopes)
-        caller = Caller(tenant, claims.client_id, scopes, standing.networks)
+        networks, certificate = standing.networks, claims.certificate
+        caller = Caller(tenant, claims.client_id, scopes, networks, certificate)
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, CachedToken(kid, claims, caller, standing.read, until))
         return caller

@@ -66,6 +66,7 @@ _MAX_TOKEN_SECONDS = 36_500 * 86_400
 MAX_SECRET_DAYS = 36_500
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9._~:/@!$&'()*+,;=%\[\]-]+")
 """A URL in the characters of RFC 3986, without query and fragment."""
+_HEADER_NAME = re.compile("[A-Za-z0-9-]{1,64}")
 _HEAD = (
     "# Every setting of fhirpub with its default and its meaning.",
     "# Written by `fhirpub config`. A line that starts with `#key` shows a default: remove the",
@@ -147,7 +148,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         found.append("[server] workers must be at least 1")
     if server.port > LAST_PORT:
         found.append(f"[server] port must be at most {LAST_PORT}")
-    found += wrong_networks("[server] trusted_proxies", server.trusted_proxies)
+    found += _proxy_contradictions(server)
     if not server.host.strip():
         found.append(f"[server] host {EMPTY_HOST}")
     found += _auth_contradictions(AuthConfig(**values["auth"]))
@@ -186,6 +187,16 @@ def _wrong_uris(settings: Mapping[str, Sequence[str]]) -> list[str]:
         for text in texts
         if not ABSOLUTE_URI.fullmatch(text)
     ]
+
+
+def _proxy_contradictions(server: ServerConfig) -> list[str]:
+    found, header = "[server] certificate_header", server.certificate_header
+    problems = wrong_networks("[server] trusted_proxies", server.trusted_proxies)
+    if header and not _HEADER_NAME.fullmatch(header):
+        problems.append(f"{found} must be the name of a header, such as X-Client-Cert")
+    if header and not server.trusted_proxies:
+        problems.append(f"{found} needs trusted_proxies: it counts only from these")
+    return problems
 
 
 def _auth_contradictions(auth: AuthConfig) -> list[str]:

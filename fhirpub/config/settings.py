@@ -54,6 +54,13 @@ class ServerConfig:
         "Addresses or networks of reverse proxies whose X-Forwarded-For header is trusted. From "
         "other addresses the header is ignored.",
     )
+    certificate_header: str = _setting(
+        "",
+        "Header in which a trusted proxy passes on the client's TLS certificate, such as "
+        "X-Client-Cert: percent-encoded PEM ($ssl_client_escaped_cert of nginx) or the form of "
+        "RFC 9440. A token that is requested with a certificate is accepted only together with it "
+        "(RFC 8705). Empty: certificates are not looked at.",
+    )
     gzip_requests: bool = _setting(
         True,
         "Accept request bodies with Content-Encoding: gzip, but for token requests. All limits "

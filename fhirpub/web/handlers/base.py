@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import ClassVar
 
+from fhirpub.auth import refusals
 from fhirpub.auth.scopes import permits
 from fhirpub.errors import NotPermitted
 from fhirpub.web.error_mapping import AddressNotPermitted
@@ -54,6 +55,9 @@ class BaseHandler(ResponseWriter):
         if self.requires_token:
             if self.caller.networks:
                 self._check_address()
+            if self.caller.certificate and self.caller.certificate != self.certificate():
+                del self.caller
+                raise refusals.unbound()
             self.services.rate_limit.count(self.caller.client_id)
             if self.services.quotas.active and self.is_counted:
                 self._enter_quotas()
@@ -61,6 +65,14 @@ class BaseHandler(ResponseWriter):
                 raise NotPermitted
         self.check_format()
         return None
+
+    def certificate(self) -> str | None:
+        """Return the digest of the client's certificate, empty if there is none.
+
+        None if what the proxy sent cannot be read.
+        """
+        server = self.services.config.server
+        return self.request.client_certificate(server.certificate_header, server.trusted_proxies)
 
     def _check_address(self) -> None:
         """Raise AddressNotPermitted for a request from outside of its caller's networks.

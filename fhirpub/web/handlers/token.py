@@ -9,6 +9,7 @@ from fhirpub.audit.event import AUDIT_EVENT
 from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.token_request import Message, refuse_malformed
 from fhirpub.auth.tokens import Grant
+from fhirpub.config.settings import Config
 from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Headers
@@ -94,8 +95,16 @@ class TokenHandler(OAuthHandler):
 
     async def post(self) -> None:
         """Grant a token."""
-        tokens, message = self.services.tokens, self.take_message()
-        self._grant = grant = await tokens.grant(message, address=self.address)
+        tokens, message, certificate = (
+            self.services.tokens,
+            self.take_message(),
+            self.certificate(),
+        )
+        if certificate is None:
+            raise refuse_malformed("the proxy passed on a client certificate that cannot be read")
+        self._grant = grant = await tokens.grant(
+            message, address=self.address, certificate=certificate
+        )
         answer: dict[str, Any] = {
             "access_token": grant.access_token,
             "token_type": "Bearer",
@@ -148,12 +157,20 @@ class KeysHandler(BaseHandler):
         self.finish(dumps(document))
 
 
+def binding(config: Config) -> dict[str, Any]:
+    """Return what the metadata say of tokens that are bound to certificates (RFC 8705, 3.3)."""
+    if not config.server.certificate_header:
+        return {}
+    return {"tls_client_certificate_bound_access_tokens": True}
+
+
 class ServerMetadataHandler(KeysHandler):
     """Describe the token endpoint (RFC 8414)."""
 
     def get(self) -> None:
         """Return the authorization server's metadata."""
-        self._publish(self.services.tokens.metadata(self.services.config.base_url))
+        config = self.services.config
+        self._publish({**self.services.tokens.metadata(config.base_url), **binding(config)})
 
 
 class SmartConfigurationHandler(KeysHandler):
@@ -164,4 +181,5 @@ class SmartConfigurationHandler(KeysHandler):
         services = self.services
         audited = [AUDIT_EVENT] if services.config.audit.enabled else []
         types = [*services.context.searched, *audited]
-        self._publish(services.tokens.smart_configuration(services.config.base_url, types=types))
+        found = services.tokens.smart_configuration(services.config.base_url, types=types)
+        self._publish({**found, **binding(services.config)})

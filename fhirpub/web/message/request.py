@@ -15,6 +15,7 @@ from tornado.httputil import HTTPHeaders, RequestStartLine
 from fhirpub.auth.networks import is_within, parse_address, parse_networks
 from fhirpub.errors import InvalidSearch
 from fhirpub.problems import OperationProblem
+from fhirpub.web.message.certificate import thumbprint_of
 from fhirpub.web.message.preconditions import NONE, Preconditions
 
 _MAX_PARAMETERS = 1_000
@@ -88,16 +89,27 @@ class Request:
     def client_address(self, trusted: Sequence[str]) -> str:
         """Return the client's address: X-Forwarded-For counts only from trusted proxies."""
         peer: str = self.connection.context.remote_ip
-        if not trusted:
-            return peer
         networks = parse_networks(tuple(trusted))
-        if not is_within(peer, networks):
+        if not self._is_from(trusted):
             return peer
         addresses = ",".join(self.headers.get_list("X-Forwarded-For")).split(",")
         for name in reversed([one.strip() for one in addresses if one.strip()]):
             if not is_within(name, networks):
                 return peer if parse_address(name) is None else name
         return peer
+
+    def client_certificate(self, header: str, trusted: Sequence[str]) -> str | None:
+        """Return the digest of the client's certificate, which only trusted proxies can name.
+
+        It is empty if there is none, and None if the header cannot be read.
+        """
+        if not header or not self._is_from(trusted):
+            return ""
+        return thumbprint_of(self.headers.get_list(header))
+
+    def _is_from(self, trusted: Sequence[str]) -> bool:
+        peer = self.connection.context.remote_ip
+        return bool(trusted) and is_within(peer, parse_networks(tuple(trusted)))
 
 
 def parameters_of(query: str) -> list[tuple[str, str]]:

@@ -306,8 +306,9 @@ OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         name="token",
         summary="Ask for an access token",
         text=(
-            "OAuth 2.0 client credentials (RFC 6749, 4.4); the credentials in the body, or by "
-            "HTTP Basic. Refusals are OAuth's."
+            "OAuth 2.0 client credentials (RFC 6749, 4.4): a secret in the body or by HTTP Basic, "
+            "or an assertion signed with the private key of the client (RFC 7523; SMART Backend "
+            "Services). Refusals are OAuth's."
         ),
         successes={200: Success(text="The token.", form="json", schema="Token")},
         refusals=(401, 403, 429, 503),

@@ -22,6 +22,10 @@ from fhirpub.web.openapi.webhook_operations import WEBHOOK_BODIES, WEBHOOK_SCHEM
 from fhirpub.web.services import Services
 
 _TEXT: JsonObject = {"type": "string"}
+_ASSERTED: dict[str, JsonObject] = {
+    "client_assertion_type": _TEXT,
+    "client_assertion": {"description": "A JWT, in place of client_secret.", **_TEXT},
+}
 _JSON = "application/json"
 
 
@@ -310,6 +314,7 @@ _OWN: dict[str, JsonObject] = {
         token_type_hint={"description": "Ignored: there is one type.", **_TEXT},
         client_id=_TEXT,
         client_secret=_TEXT,
+        **_ASSERTED,
     ),
     "Token": _object(
         ("access_token", "token_type", "expires_in"),
@@ -319,11 +324,12 @@ _OWN: dict[str, JsonObject] = {
         scope=_TEXT,
     ),
     "TokenRequest": _form(
-        ("grant_type", "audience"),
+        ("grant_type",),
         grant_type=constant("client_credentials"),
-        audience=_TEXT,
+        audience={"description": "May be left out with a client_assertion only.", **_TEXT},
         client_id=_TEXT,
         client_secret=_TEXT,
         scope=_TEXT,
+        **_ASSERTED,
     ),
 }

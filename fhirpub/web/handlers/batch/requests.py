@@ -68,11 +68,19 @@ def _split(url: str) -> SplitResult | None:
 
 
 def request_of(
-    entry: EntryRequest, target: str, body: Body, sent: HTTPHeaders, exchange: EntryExchange
+    entry: EntryRequest,
+    target: str,
+    body: Body,
+    sent: HTTPHeaders,
+    exchange: EntryExchange,
+    proxied: str = "",
 ) -> Request:
-    """Return the request of an entry; ``sent`` are the headers of the batch."""
+    """Return the request of an entry; ``sent`` are the headers of the batch.
+
+    That of a proxy with a certificate, if ``proxied`` names it, is passed on as well.
+    """
     headers = HTTPHeaders({"Accept": FHIR_JSON})
-    for name in ("Authorization", "Prefer", "X-Forwarded-For"):
+    for name in ("Authorization", "Prefer", "X-Forwarded-For", *([proxied] if proxied else ())):
         for value in sent.get_list(name):
             headers.add(name, value)
     if body.data:

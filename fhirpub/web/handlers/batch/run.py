@@ -143,7 +143,9 @@ class BatchRun:
         entry = with_http_dates(entry, at)
         yield
         exchange = EntryExchange(self._batch.request.connection, self._room)
-        request = request_of(entry, target, body, self._batch.request.headers, exchange)
+        proxied = self._services.config.server.certificate_header
+        sent = self._batch.request.headers
+        request = request_of(entry, target, body, sent, exchange, proxied)
         request.headers["X-Request-Id"] = f"{self._batch.request_id}-{place}"
         handler = self._find_handler(request, self._services)
         check_conditions(entry, handler, at)
