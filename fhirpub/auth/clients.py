@@ -233,8 +233,11 @@ def secrets_end(client: Client) -> int | None:
 
 
 def ends_soon(client: Client, now: int) -> int | None:
-    """Return when the last of a client's secrets expires, if that is within 30 days or past."""
-    end = secrets_end(client)
+    """Return when the last of a client's secrets expires, if that is within 30 days or past.
+
+    For one with keys that does not matter.
+    """
+    end = None if client.jwks or client.jwks_url else secrets_end(client)
     return end if end is not None and end < now + _ENDS_SOON_MS else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import Any
 
 from fhirpub.auth import discovery, jwt, refusals, token_request
 from fhirpub.auth.authentication import ClientAuthentication, TokenEndpoint
+from fhirpub.auth.bearer import bearer_token
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
 from fhirpub.auth.client_use import ClientUses
@@ -36,9 +36,6 @@ from fhirpub.storage.contract import Client, CredentialStore
 
 _MAX_CACHED = 8_192
 _SCHEME = "Bearer "
-_BEARER = re.compile(r"bearer ([A-Za-z0-9\-._~+/=]+)", re.IGNORECASE)
-_EMPTY = re.compile(r"\s*(?:bearer\s*)?", re.IGNORECASE)
-_BASIC = re.compile(r"\s*basic\b.*", re.IGNORECASE | re.DOTALL)
 
 _log = logger()
 
@@ -187,7 +184,7 @@ class Tokens:
 
         Raises NotAuthenticated, and StoreUnavailable if the store cannot be asked.
         """
-        token = _token_of(authorization)
+        token = bearer_token(authorization)
         known = self._verified.get(token)
         if known is None:
             return await self._verify(token)
@@ -330,17 +327,3 @@ class Tokens:
                 await self._uses.record()
             except StoreUnavailable as problem:
                 _log.warning("uses of clients not recorded", reason=problem.reason)
-
-
-def _token_of(authorization: Sequence[str]) -> str:
-    if not authorization:
-        raise refusals.no_token()
-    if len(authorization) > 1:
-        raise refusals.several_headers()
-    match = _BEARER.fullmatch(authorization[0])
-    if match is None:
-        if _BASIC.fullmatch(authorization[0]):
-            raise refusals.basic()
-        sent = _EMPTY.fullmatch(authorization[0]) is None
-        raise refusals.malformed("not one Bearer token", token_sent=sent)
-    return match[1]

@@ -22,6 +22,7 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _SAMPLED = {
     "not authenticated": "reason",
     "token refused": "reason",
+    "keys not fetched": "reason",
     "token not revoked": "reason",
     "address not permitted": "client_id",
     "refused": "status",

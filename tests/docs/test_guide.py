@@ -24,7 +24,7 @@ from tests.node.packages import Scripts
 APART = (
     *("amended.xml", "prescription.json", "openapi.json", "pip install", "npm install"),
     *("HB=", "PATIENT=", "PERSON=", "preliminary.json", "final.json", "batch.json"),
-    "oauth/revoke",
+    *("oauth/revoke", "client_assertion", "private.jwk.json"),
 )
 FIRST = [item for item in BLOCKS if not any(word in item for word in APART)]
 _SECTION = TEXT.partition("\n## 5. ")[2].partition("\n## ")[0]

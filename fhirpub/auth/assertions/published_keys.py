@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from fhirpub.auth.assertions.key_set import PublicKey, read_key_set
 from fhirpub.errors import Throttled
@@ -128,7 +129,8 @@ class PublishedKeys:
             seconds = _FAILED_SECONDS if keys is None else kept_seconds(answer.cache_control)
         found = _Known(keys, asked, asked + seconds * 1000)
         if keys is None:
-            _log.warning("keys not fetched", tenant=tenant, reason=problem)
+            host = urlsplit(url).netloc
+            _log.warning("keys not fetched", tenant=tenant, host=host, reason=problem)
             found = self._kept_instead(place, found)
         self._known[place] = found
         self._known.move_to_end(place)

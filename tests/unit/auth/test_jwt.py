@@ -47,6 +47,30 @@ async def header_of(world: World, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in header.items() if value is not ...}
 
 
+@pytest.mark.parametrize(
+    "bound",
+    [
+        None,
+        "x",
+        {},
+        {"jkt": "a"},
+        {"x5t#S256": ""},
+        {"x5t#S256": 7},
+        {"x5t#S256": "a", "jkt": "b"},
+    ],
+)
+async def test_a_token_that_is_bound_in_another_way_is_refused(world: World, bound: Any) -> None:
+    signed = await world.signed(world.claims(cnf=bound))
+
+    assert (await refused(world, signed)).details is RequestProblem.TOKEN_INVALID
+
+
+async def test_a_bound_token_names_its_certificate(world: World) -> None:
+    signed = await world.signed(world.claims(cnf={"x5t#S256": "a"}))
+
+    assert (await accepted(world, signed)).certificate == "a"
+
+
 async def test_a_token_written_by_hand_with_the_right_key_is_accepted(world: World) -> None:
     caller = await accepted(world, await world.signed())
 

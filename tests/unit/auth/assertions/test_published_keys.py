@@ -166,7 +166,9 @@ async def test_what_cannot_be_fetched_is_asked_for_again_after_ten_seconds(
                 await kids(keys)
             clock.pass_seconds(3.3)
     assert len(site.asked) == 1
-    assert [(log["event"], log["reason"]) for log in logs] == [("keys not fetched", reason)]
+    assert [(log["event"], log["reason"], log["host"]) for log in logs] == [
+        ("keys not fetched", reason, "ward.example.org")
+    ]
 
     site.answer = Answer()
     clock.pass_seconds(0.1)
