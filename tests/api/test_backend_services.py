@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -35,13 +35,16 @@ SMART = "/fhir/r4/.well-known/smart-configuration"
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that may fetch key sets from this machine, within a second."""
+def service(
+    tmp_path_factory: pytest.TempPathFactory, store_url: Callable[[str], str]
+) -> Iterator[RunningService]:
+    """A service that may fetch key sets from this machine, in two seconds."""
     webhooks = WebhooksConfig(
-        allow_networks=["127.0.0.1/32"], connect_seconds=1.0, timeout_seconds=1.0
+        allow_networks=["127.0.0.1/32"], connect_seconds=2.0, timeout_seconds=2.5
     )
     folder = tmp_path_factory.mktemp("smart")
-    with RunningService(folder, config=replace(Config(), webhooks=webhooks)) as running:
+    config = replace(Config(), webhooks=webhooks)
+    with RunningService(folder, config=config, store_url=store_url("smart")) as running:
         yield running
 
 
@@ -198,9 +201,8 @@ def test_a_slow_site_makes_only_its_own_client_wait(
     waiting.start()
     site.wait(1)
 
-    began = time.monotonic()
     assert ask(service, assertion(service, quick, signer)).status == 200
-    assert time.monotonic() - began < 0.9
+    assert waiting.is_alive()
     waiting.join()
 
     (refused,) = answers

@@ -394,7 +394,7 @@ async def test_the_largest_key_set_is_read_within_a_turn_of_the_loop(
     began = time.perf_counter()
     await ward.ask(twenty[7].sign(ward.claims(), header={"kid": "n7"}))
 
-    assert time.perf_counter() - began < 0.1  # 0.01 s on an idle machine
+    assert time.perf_counter() - began < 0.5  # 0.01 s on an idle machine
 
 
 def _set_of(members: list[dict[str, Any]]) -> str:

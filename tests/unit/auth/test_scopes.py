@@ -122,7 +122,7 @@ def test_the_most_scopes_of_a_request_are_narrowed_within_a_turn_of_the_loop() -
     began = time.perf_counter()
     narrow(held, wanted)
 
-    assert time.perf_counter() - began < 0.1  # 0.004 s on an idle machine
+    assert time.perf_counter() - began < 0.5  # 0.004 s on an idle machine
 
 
 def test_a_wildcard_does_not_stand_for_the_audit_trail() -> None:
