@@ -29,7 +29,7 @@ _GROUPS = {
 """The command group that manages each kind of record."""
 
 
-_COMMANDS = {
+COMMANDS = {
     "serve": "fhirpub.cli.serve:serve",
     "dispatch": "fhirpub.cli.dispatch:dispatch",
     "demo": "fhirpub.cli.demo.command:demo",
@@ -132,7 +132,7 @@ def _advice(problem: FhirpubError) -> str:
 
 @click.group(
     cls=Reporting,
-    places=_COMMANDS,
+    places=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 99},
     epilog="""\b
 The first five minutes:

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from fhirpub.app.stores import key_source
 from fhirpub.auth.assertions.signing import new_key_pair, sign_assertion
 from fhirpub.auth.assertions.verification import TYPE
-from fhirpub.cli.commands import fhirpub
+from fhirpub.cli.commands import COMMANDS, Reporting
 from fhirpub.config.administration import AdminConfig
 from fhirpub.config.settings import Config
 from fhirpub.runtime.clock import now_ms
@@ -27,6 +27,8 @@ from tests.ports import free_port
 
 BOOTSTRAP_KEY = "c0ffee" * 6
 CALLER = "terraform"
+COMMAND = Reporting(places=COMMANDS)
+"""All commands, without what the program configures for a process of its own."""
 
 
 @dataclass(kw_only=True)
@@ -98,12 +100,12 @@ class Administered:
         file = self.folder / "store.toml"
         storage = self.service.config.storage
         file.write_text(f'[storage]\nurl = "{storage.url}"\nkeys_file = "{storage.keys_file}"\n')
-        return CliRunner().invoke(fhirpub, [*words, "--config", str(file)], input=stdin)
+        return CliRunner().invoke(COMMAND, [*words, "--config", str(file)], input=stdin)
 
     def run_there(self, *words: str, stdin: str = "") -> Result:
         """Run a command over HTTP, in a folder without a store."""
         environment = {"FHIRPUB_ADMIN_URL": self.url, "FHIRPUB_ADMIN_KEY": BOOTSTRAP_KEY}
-        return CliRunner().invoke(fhirpub, words, input=stdin, env=environment)
+        return CliRunner().invoke(COMMAND, words, input=stdin, env=environment)
 
     def json(self, *words: str) -> Any:
         """Run a command over HTTP and return what it prints."""

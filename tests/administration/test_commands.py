@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from fhirpub.administration.table import OPERATIONS
 from fhirpub.cli.commands import fhirpub
-from tests.administration.conftest import Administered
+from tests.administration.conftest import COMMAND, Administered
 from tests.api.test_erasure import publish
 
 LOCAL = {
@@ -200,7 +200,7 @@ def test_a_long_list_of_records_is_read_in_pages(administered: Administered, ten
 def test_without_a_key_the_command_says_what_to_set(administered: Administered) -> None:
     environment = {"FHIRPUB_ADMIN_URL": administered.url, "FHIRPUB_ADMIN_KEY": ""}
 
-    done = CliRunner().invoke(fhirpub, ["tenant", "list"], env=environment)
+    done = CliRunner().invoke(COMMAND, ["tenant", "list"], env=environment)
 
     assert done.exit_code == 1
     assert "--admin-key" in done.stderr
@@ -212,7 +212,7 @@ def test_a_private_key_in_a_file_authenticates(administered: Administered) -> No
     file.write_text(json.dumps({"name": "terraform", **administered.private_key}))
     words = ["tenant", "list", "--admin-url", administered.url, "--admin-key", str(file), "--json"]
 
-    done = CliRunner().invoke(fhirpub, words)
+    done = CliRunner().invoke(COMMAND, words)
 
     assert done.exit_code == 0, done.stderr
 
@@ -228,7 +228,7 @@ def test_a_private_key_in_a_file_authenticates(administered: Administered) -> No
 def test_a_url_that_leads_nowhere_is_explained(url: str, said: str) -> None:
     words = ["tenant", "list", "--admin-url", url]
 
-    done = CliRunner().invoke(fhirpub, words, env={"FHIRPUB_ADMIN_KEY": "x"})
+    done = CliRunner().invoke(COMMAND, words, env={"FHIRPUB_ADMIN_KEY": "x"})
 
     assert done.exit_code == 1
     assert said in done.stderr
@@ -237,7 +237,7 @@ def test_a_url_that_leads_nowhere_is_explained(url: str, said: str) -> None:
 def test_the_url_of_the_service_itself_is_recognized(administered: Administered) -> None:
     words = ["tenant", "list", "--admin-url", administered.service.base_url]
 
-    done = CliRunner().invoke(fhirpub, words, env={"FHIRPUB_ADMIN_KEY": "x"})
+    done = CliRunner().invoke(COMMAND, words, env={"FHIRPUB_ADMIN_KEY": "x"})
 
     assert done.exit_code == 1
     assert "Traceback" not in done.stderr

@@ -10,6 +10,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from fhirpub.administration.table import OPERATIONS
+from fhirpub.auth.assertions.signing import new_key_pair
 from tests.administration.conftest import Administered
 
 
@@ -227,3 +228,28 @@ def test_an_act_on_what_does_not_exist_is_recorded(administered: Administered) -
 
     assert (record["action"], record["status"]) == ("client.disable", 400)
     assert record["what"] == ["Client/guessed"]
+
+
+def test_a_client_with_keys_gets_no_secret_and_is_saved_again_by_its_key(
+    administered: Administered,
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+    path, (_private, public) = f"/tenants/{tenant}/clients/ward", new_key_pair()
+
+    added, again = (administered.request("PUT", path, {"jwks": public}).json for _ in range(2))
+
+    assert "client_secret" not in added
+    assert added["keys"] == again["keys"] == [public["keys"][0]["kid"]]
+
+
+def test_keys_that_cannot_be_used_are_refused_with_their_place(
+    administered: Administered,
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+    path = f"/tenants/{tenant}/clients"
+
+    inside = administered.request("POST", path, {"jwks_url": "https://127.0.0.1/jwks.json"})
+    private = administered.request("POST", path, {"jwks": {"keys": [new_key_pair()[0]]}})
+
+    assert (inside.status, inside.issue_expressions) == (400, {"jwks_url"})
+    assert (private.status, private.problems) == (422, ["not-possible"])

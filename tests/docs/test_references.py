@@ -15,7 +15,7 @@ from tests.docs.project_files import ROOT, files
 
 BEHAVIOUR = ROOT / "docs" / "behaviour"
 RECORDS = ROOT / "docs" / "adr"
-LAST_ROW = 363
+LAST_ROW = 369
 MAX_PAGE_LINES = 400
 FIRST_COMMIT = dt.date(2026, 11, 21)
 

@@ -149,8 +149,8 @@ def test_a_client_with_a_secret_gets_keys_and_keeps_it_for_the_grace(
     ("jwks", "status", "said"),
     [
         ("missing.json", 2, "missing.json: No such file or directory"),
-        ("http://lab.example.org/jwks.json", 2, "must begin with https://"),
-        ("https://10.1.2.3/jwks.json", 2, "to which nothing is sent"),
+        ("http://lab.example.org/jwks.json", 1, "must begin with https://"),
+        ("https://10.1.2.3/jwks.json", 1, "to which nothing is sent"),
         ("private.json", 1, "has members of a private key"),
         ("weak.json", 1, "must have 2048 to 8192 bits"),
     ],
