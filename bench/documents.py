@@ -11,6 +11,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from fhirpub.cli.sample.pdf import body_of
+
 _OBJECTS = (
     b"<</Type/Catalog/Pages 2 0 R>>",
     b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
@@ -59,16 +61,9 @@ def _pdf(size: int, *, filler: int) -> tuple[bytes, bytes]:
     """Return what comes before and after the ``/ID``; the numbers have fixed widths."""
     stream = hashlib.shake_256(b"bench").digest(filler)
     unused = b"<</Length %010d>>stream\n%b\nendstream" % (filler, stream)
-    body = bytearray(b"%PDF-1.4\n")
-    places = []
-    for number, content in enumerate((*_OBJECTS, unused), start=1):
-        places.append(len(body))
-        body += b"%d 0 obj%b endobj\n" % (number, content)
-    table = len(body)
-    body += b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
-    body += b"".join(b"%010d 00000 n \n" % place for place in places)
-    body += b"trailer<</Size %d/Root 1 0 R/ID" % (len(places) + 1)
+    before, table = body_of((*_OBJECTS, unused))
+    body = before + b"/ID"
     end = _END % table
     # base64 joins only where the first part is a multiple of three bytes long.
     spare = (size - len(_ID % (0, 0)) - len(end)) % 3
-    return bytes(body), b" " * spare + end
+    return body, b" " * spare + end

@@ -17,7 +17,7 @@ from fhirpub.audit.record import Agent
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.reindex import is_indexed
+from fhirpub.interactions.reindex import is_indexed, reindex_if_needed
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.loader import load
 from fhirpub.runtime.clock import Clock, now_ms
@@ -79,7 +79,9 @@ class _Parts:
         if self._context is None:
             storeless = create_context(self.config, clock=now_ms)
             if not await is_indexed(self.store, storeless.searched):
-                raise ConfigurationError(_NOT_INDEXED)
+                if await self.store.count():
+                    raise ConfigurationError(_NOT_INDEXED)
+                await reindex_if_needed(self.store, storeless.searched)  # of nothing, at once
             self._context = replace(storeless, resources=self.store)
         return self._context
 

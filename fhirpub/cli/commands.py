@@ -34,6 +34,7 @@ COMMANDS = {
     "dispatch": "fhirpub.cli.dispatch:dispatch",
     "demo": "fhirpub.cli.demo.command:demo",
     "publish": "fhirpub.cli.publish.command:publish",
+    "sample": "fhirpub.cli.sample.command:sample",
     "tenant": "fhirpub.cli.tenant:tenant",
     "client": "fhirpub.cli.client:client",
     "token": "fhirpub.cli.token:token",

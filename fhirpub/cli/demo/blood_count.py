@@ -4,52 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from fhirpub.cli.publish.submission import Submission
+from fhirpub.cli.sample.results import Measured, observation
 
-_UCUM = "http://unitsofmeasure.org"
-_HL7 = "http://terminology.hl7.org/CodeSystem"
+_RESULTS = "https://north-quay.example/results"
 _SAMPLE = files("fhirpub.cli.demo") / "sample"
 
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """A result: its local id, what LOINC calls it, and its reference range."""
-
-    id: str
-    loinc: str
-    text: str
-    value: float
-    unit: str
-    low: float
-    high: float
-
-    @property
-    def interpretation(self) -> str:
-        """``L``, ``H``, or nothing within the range."""
-        return "L" if self.value < self.low else "H" if self.value > self.high else ""
-
-
 _VALUES = (
-    _Value("hb", "718-7", "Hemoglobin", 13.8, "g/dL", 12.0, 16.0),
-    _Value("hct", "4544-3", "Hematocrit", 41.2, "%", 36.0, 46.0),
-    _Value("rbc", "789-8", "Erythrocytes", 4.61, "10*6/uL", 3.8, 5.2),
-    _Value("mcv", "787-2", "Mean corpuscular volume", 89.4, "fL", 80.0, 100.0),
-    _Value("mch", "785-6", "Mean corpuscular hemoglobin", 29.9, "pg", 27.0, 33.0),
-    _Value("mchc", "786-4", "Mean corpuscular hemoglobin concentration", 33.5, "g/dL", 32.0, 36.0),
-    _Value("rdw", "788-0", "Erythrocyte distribution width", 13.1, "%", 11.5, 14.5),
-    _Value("wbc", "6690-2", "Leukocytes", 11.6, "10*3/uL", 4.0, 11.0),
-    _Value("neut", "751-8", "Neutrophils", 8.4, "10*3/uL", 2.0, 7.5),
-    _Value("lymph", "731-0", "Lymphocytes", 2.2, "10*3/uL", 1.0, 4.0),
-    _Value("plt", "777-3", "Platelets", 48, "10*3/uL", 150, 400),
-    _Value("mpv", "32623-1", "Mean platelet volume", 9.8, "fL", 7.5, 12.0),
+    Measured("hb", "718-7", "Hemoglobin", 13.8, "g/dL", 12.0, 16.0),
+    Measured("hct", "4544-3", "Hematocrit", 41.2, "%", 36.0, 46.0),
+    Measured("rbc", "789-8", "Erythrocytes", 4.61, "10*6/uL", 3.8, 5.2),
+    Measured("mcv", "787-2", "Mean corpuscular volume", 89.4, "fL", 80.0, 100.0),
+    Measured("mch", "785-6", "Mean corpuscular hemoglobin", 29.9, "pg", 27.0, 33.0),
+    Measured(
+        "mchc", "786-4", "Mean corpuscular hemoglobin concentration", 33.5, "g/dL", 32.0, 36.0
+    ),
+    Measured("rdw", "788-0", "Erythrocyte distribution width", 13.1, "%", 11.5, 14.5),
+    Measured("wbc", "6690-2", "Leukocytes", 11.6, "10*3/uL", 4.0, 11.0),
+    Measured("neut", "751-8", "Neutrophils", 8.4, "10*3/uL", 2.0, 7.5),
+    Measured("lymph", "731-0", "Lymphocytes", 2.2, "10*3/uL", 1.0, 4.0),
+    Measured("plt", "777-3", "Platelets", 48, "10*3/uL", 150, 400),
+    Measured("mpv", "32623-1", "Mean platelet volume", 9.8, "fL", 7.5, 12.0),
 )
 CORRECTED_CODE = "http://loinc.org|777-3"
-_CORRECTED = _Value("plt", "777-3", "Platelets", 248, "10*3/uL", 150, 400)
+_CORRECTED = Measured("plt", "777-3", "Platelets", 248, "10*3/uL", 150, 400)
 _NOTE = "The platelets had clumped in EDTA, and were counted again in citrate."
 
 
@@ -68,7 +50,7 @@ def revised_submission(folder: Path) -> Submission:
     for result in results_in(submission.body):
         if result["id"] == _CORRECTED.id:
             del result["interpretation"]
-            result |= {**_measured(_CORRECTED), "status": "corrected", "note": [{"text": _NOTE}]}
+            result |= {**_CORRECTED.elements(), "status": "corrected", "note": [{"text": _NOTE}]}
     return submission
 
 
@@ -93,44 +75,6 @@ def _submission(folder: Path, document: str) -> Submission:
     return submission
 
 
-def _result(value: _Value, report: dict[str, Any]) -> dict[str, Any]:
-    number = report["identifier"][0]["value"]
-    return {
-        "resourceType": "Observation",
-        "id": value.id,
-        "identifier": [
-            {
-                "system": "https://north-quay.example/results",
-                "value": f"{number}-{value.id.upper()}",
-            }
-        ],
-        "status": "final",
-        "category": [_concept(f"{_HL7}/observation-category", "laboratory")],
-        "code": {**_concept("http://loinc.org", value.loinc), "text": value.text},
-        "subject": report["subject"],
-        "effectiveDateTime": report["effectiveDateTime"],
-        "specimen": report["specimen"][0],
-        **_measured(value),
-    }
-
-
-def _measured(value: _Value) -> dict[str, Any]:
-    """Return the elements that say what was measured, and how to read it."""
-    measured: dict[str, Any] = {
-        "valueQuantity": _quantity(value.value, value.unit),
-        "referenceRange": [
-            {"low": _quantity(value.low, value.unit), "high": _quantity(value.high, value.unit)}
-        ],
-    }
-    if value.interpretation:
-        interpretation = _concept(f"{_HL7}/v3-ObservationInterpretation", value.interpretation)
-        measured["interpretation"] = [interpretation]
-    return measured
-
-
-def _concept(system: str, code: str) -> dict[str, Any]:
-    return {"coding": [{"system": system, "code": code}]}
-
-
-def _quantity(value: float, unit: str) -> dict[str, Any]:
-    return {"value": value, "unit": unit, "system": _UCUM, "code": unit}
+def _result(value: Measured, report: dict[str, Any]) -> dict[str, Any]:
+    result = observation(value.id, value.loinc, value.text, report=report, system=_RESULTS)
+    return result | value.elements()

@@ -53,6 +53,7 @@ WITHOUT_SETTINGS = {("endpoint", "verify"), ("admin", "new-key"), ("admin", "new
 def test_the_commands_are_those_that_other_tools_rely_on() -> None:
     assert {" ".join(leave) for leave in leaves(fhirpub)} == {
         "serve",
+        "sample",
         "demo",
         "publish",
         "tenant add",

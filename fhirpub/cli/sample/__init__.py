@@ -1,0 +1,1 @@
+"""Reports of invented people, for trials (`fhirpub sample`)."""
