@@ -24,17 +24,20 @@ _MONGODB_SCHEMES = ("mongodb://", "mongodb+srv://")
 
 
 @asynccontextmanager
-async def open_store(config: Config, *, create: bool = True) -> AsyncGenerator[Store, None]:
+async def open_store(
+    config: Config, *, create: bool = True, upgrade: bool = True
+) -> AsyncGenerator[Store, None]:
     """Open the configured store until the block ends.
 
     ``create`` a missing SQLite file, and the file of its key if nothing is encrypted yet;
-    otherwise a missing store file is StoreUnavailable.
+    otherwise a missing store file is StoreUnavailable. ``upgrade`` a store of an older release;
+    otherwise it is UpgradeNeeded.
 
     Raises ConfigurationError, PluginError, SecretsUnavailable, StoreUnavailable.
     """
     source = key_source(config)
     cipher = SecretCipher(await asyncio.to_thread(source.read), read=source.read)
-    async with open_with(config, cipher, create=create) as store:
+    async with open_with(config, cipher, create=create, upgrade=upgrade) as store:
         if create and not cipher:
             await _create_key(store, source)
         yield store
@@ -42,7 +45,7 @@ async def open_store(config: Config, *, create: bool = True) -> AsyncGenerator[S
 
 @asynccontextmanager
 async def open_with(
-    config: Config, cipher: SecretCipher, *, create: bool = True
+    config: Config, cipher: SecretCipher, *, create: bool = True, upgrade: bool = True
 ) -> AsyncGenerator[Store, None]:
     """Open the configured store with a cipher until the block ends; no key is created.
 
@@ -59,6 +62,7 @@ async def open_with(
         )
     else:
         store = sqlite.from_url(url, deadline_seconds=seconds, make=create, cipher=cipher)
+    store.upgrades = upgrade
     await store.start()
     try:
         yield store

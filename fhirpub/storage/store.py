@@ -29,7 +29,12 @@ class Store(
     `fhirpub.storage.secret_contract`, `fhirpub.storage.webhook_contract`,
     `fhirpub.storage.quota_contract`, `fhirpub.storage.audit_contract` and
     `fhirpub.storage.erasure.contract`.
+
+    Attributes:
+        upgrades: Whether `start` brings a store of an older release up to date.
     """
+
+    upgrades: bool = True
 
     @abstractmethod
     async def start(self) -> None:
@@ -38,15 +43,16 @@ class Store(
         Raises:
             ConfigurationError: The store exists but cannot be used, for example because a newer
                 release wrote it.
+            UpgradeNeeded: It was written by an older release, and ``upgrades`` is false.
             StoreUnavailable: The store cannot be reached.
         """
 
     @abstractmethod
     async def check(self) -> None:
-        """Check that the store can be read and written now.
+        """Check that the store can be read and written now, and by this release.
 
         Raises:
-            StoreUnavailable: It cannot.
+            StoreUnavailable: It cannot, for example because a newer release has upgraded it.
         """
 
     @abstractmethod

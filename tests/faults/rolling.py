@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Self
 
+from fhirpub.tenant import Tenant
+from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator, Service
 from tests.bodies import SYSTEM
 from tests.panels import panel, result
@@ -21,13 +22,13 @@ class Traffic:
     """Publishes, reads, searches and updates until it is stopped; a context manager.
 
     Each report is registered at one of the services and read, found and updated at another: what
-    one has acknowledged, all must have. `statuses` counts the answers by service, request and
-    status, and `surprises` has those that no client may get.
+    one has acknowledged, all must have. `surprises` has the answers that no client may get.
+    Identifiers begin with ``prefix``, which no other traffic of the store has.
     """
 
     lab: Integrator
     services: Mapping[str, Service]
-    statuses: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    prefix: str = "report"
     surprises: list[str] = field(default_factory=list)
     updated: dict[str, str] = field(default_factory=dict)
     """The path of each report that was registered and updated, by its identifier."""
@@ -67,7 +68,7 @@ class Traffic:
         number = 0
         while not self._enough.is_set():
             number += 1
-            self._publish(f"{name}-{number}", first=name, then=other)
+            self._publish(f"{self.prefix}-{name}-{number}", first=name, then=other)
 
     def _publish(self, value: str, *, first: str, then: str) -> None:
         body = panel(value, result("r"))
@@ -91,7 +92,16 @@ class Traffic:
 
     def _ask(self, name: str, request: str, method: str, path: str, *more: Any) -> Answer:
         answer = replace(self.lab, service=self.services[name]).request(method, path, *more)
-        self.statuses[(name, request, answer.status)] += 1
         if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
             self.surprises.append(f"{name}: {request}: {answer.status} {answer.body[:300]!r}")
         return answer
+
+
+def integrator_of(service: ServiceProcess) -> Integrator:
+    """Create a tenant and a client by commands of the release of a service, and log in."""
+    tenant = service.command("tenant", "add", "Lab")["id"]
+    client = service.command("client", "add", "--tenant", tenant, "--scope", "system/*.cruds")
+    known = Tenant(id=tenant, name="Lab", salt=b"", created=0)
+    lab = Integrator(service, known, client["client_id"], client["client_secret"])
+    lab.log_in()
+    return lab

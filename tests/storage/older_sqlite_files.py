@@ -19,7 +19,7 @@ import os, signal, sqlite3, sys
 from fhirpub.storage.sqlite import schema
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
-for statement in schema._STEPS[int(sys.argv[2])][: int(sys.argv[3])]:
+for statement in schema.STEPS[int(sys.argv[2])][: int(sys.argv[3])]:
     connection.execute(statement)
 os.kill(os.getpid(), signal.SIGKILL)
 """

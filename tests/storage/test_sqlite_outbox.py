@@ -13,8 +13,9 @@ import pytest
 
 from fhirpub.storage.contract import Version
 from fhirpub.storage.sqlite.database import transaction
+from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.outbox import MAX_ROWS_PASSED, read_page
-from fhirpub.storage.sqlite.schema import VERSION_COLUMNS, make_tables
+from fhirpub.storage.sqlite.schema import VERSION_COLUMNS
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.testing.contracts.store.members import a_result

@@ -13,7 +13,7 @@ import pytest
 
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
-from fhirpub.storage.sqlite.schema import make_tables
+from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.samples import LAB

@@ -9,29 +9,31 @@ which scans all of them for pending outbox entries. All other collections are sm
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from motor.motor_asyncio import (
-    AsyncIOMotorCollection,
     AsyncIOMotorCommandCursor,
     AsyncIOMotorCursor,
     AsyncIOMotorDatabase,
 )
-from pymongo import IndexModel
-from pymongo.errors import OperationFailure
 
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.mongodb import indexes
+from fhirpub.storage.upgrades.versions import SchemaVersion
 
 NO_EVENTS = b"[]"
 
 Filter = dict[str, Any]
 Pipeline = list[dict[str, Any]]
 Database = AsyncIOMotorDatabase[dict[str, Any]]
-Records = AsyncIOMotorCollection[dict[str, Any]]
+Records = indexes.Records
 Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str, Any]]
 
 SCHEMA_VERSION = 11
+USABLE_FROM = 11
+"""The oldest version whose releases may use a database of this one (ADR 37): the same, unless they
+lose nothing, and show nothing that they must not, by not knowing what is new."""
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"
 BLOB, PIECE = "blob", "blob_piece"
@@ -137,10 +139,14 @@ _FORMER_INDEXES = ("version_by_search_value", "version_by_member_value")
 """Those of schema version 5 and before that others have replaced, without the time."""
 
 
-async def prepare(database: Database) -> None:
+async def prepare(database: Database, *, upgrade: bool = True) -> None:
     """Make what is missing and check what is there; safe when several processes start at once.
 
-    Raises ConfigurationError for a database that another release or another program has made.
+    A database of an older release is brought up to date. One of a newer release that this one may
+    use stays as it is.
+
+    Raises ConfigurationError for a database that another program or a newer release has made, and
+    UpgradeNeeded for one that would have to be upgraded, unless it is to ``upgrade`` it.
     """
     # In this order: who sees what is just being made sees also what came first.
     names = set(await database.list_collection_names())
@@ -149,19 +155,40 @@ async def prepare(database: Database) -> None:
     others = {item for item in names if not item.startswith("system.")} - {STORE}
     if (anything or others) and await store.find_one({"_id": SCHEMA}) is None:
         raise ConfigurationError("[storage] url: the database is another program's")
-    first = {"$setOnInsert": {"version": SCHEMA_VERSION}}
-    await store.update_one({"_id": SCHEMA}, first, upsert=True)
+    await store.update_one({"_id": SCHEMA}, {"$setOnInsert": _FIELDS}, upsert=True)
+    _version_in(await store.find_one({"_id": SCHEMA})).require_use(SCHEMA_VERSION, upgrade=upgrade)
     await _upgrade(database)
-    schema = await store.find_one({"_id": SCHEMA}) or {}
-    if schema.get("version") != SCHEMA_VERSION:
-        raise ConfigurationError(
-            f"[storage] url: the database has schema version {schema.get('version')}, "
-            f"this release reads and writes version {SCHEMA_VERSION}"
-        )
+    found = _version_in(await store.find_one({"_id": SCHEMA}))
+    found.require_use(SCHEMA_VERSION, upgrade=upgrade)
+    if found.number > SCHEMA_VERSION:
+        for name, wanted in _INDEXES.items():
+            await indexes.require(database[name], wanted)
+        return
     await store.update_one({"_id": KEYS}, {"$setOnInsert": {"keys": []}}, upsert=True)
     for name, wanted in _INDEXES.items():
-        await _make_indexes(database[name], wanted)
-    await _drop_former_indexes(database[VERSION])
+        await indexes.make(database[name], wanted)
+    await indexes.drop(database[VERSION], _FORMER_INDEXES)
+
+
+def require_use(stored: dict[str, Any] | None) -> None:
+    """Check the document of the schema while the database is in use.
+
+    Raises StoreUnavailable if a newer release has upgraded the database, and this one must not use
+    it.
+    """
+    if problem := _version_in(stored).problem_for(SCHEMA_VERSION):
+        raise StoreUnavailable(problem)
+
+
+_FIELDS = {"version": SCHEMA_VERSION} | (
+    {"usable_from": USABLE_FROM} if USABLE_FROM != SCHEMA_VERSION else {}
+)
+
+
+def _version_in(stored: dict[str, Any] | None) -> SchemaVersion:
+    """Return the version of a database; `usable_from` is missing if it is the same."""
+    number = (stored or {}).get("version", 0)
+    return SchemaVersion(number, (stored or {}).get("usable_from", number))
 
 
 async def _upgrade(database: Database) -> None:
@@ -184,59 +211,7 @@ async def _upgrade(database: Database) -> None:
     if found["version"] == 1:
         untold = {"events": {"$ne": NO_EVENTS}, "unrelayed": {"$exists": False}}
         await database[VERSION].update_many(untold, {"$set": {"unrelayed": True}})
-    await database[STORE].update_one(old, {"$set": {"version": SCHEMA_VERSION}})
-
-
-async def _make_indexes(collection: Records, wanted: Sequence[dict[str, Any]]) -> None:
-    _compare(await _indexes_of(collection), wanted)
-    models = [
-        IndexModel(list(document["key"].items()), **_options(document)) for document in wanted
-    ]
-    try:
-        await collection.create_indexes(models)
-    except OperationFailure as error:
-        if error.code not in _CONFLICTS:
-            raise
-        raise ConfigurationError(
-            f"[storage] url: an index of the collection {collection.name} is in the way of ours"
-        ) from None
-    _compare(await _indexes_of(collection), wanted)
-
-
-async def _drop_former_indexes(versions: Records) -> None:
-    for name in {*_FORMER_INDEXES} & {*await _indexes_of(versions)}:
-        try:
-            await versions.drop_index(name)
-        except OperationFailure as error:
-            if error.code != _INDEX_NOT_FOUND:  # another process has dropped it
-                raise
-
-
-_INDEX_NOT_FOUND = 27
-_CONFLICTS = (67, 85, 86)
-"""CannotCreateIndex, IndexOptionsConflict, IndexKeySpecsConflict."""
-
-
-async def _indexes_of(collection: Records) -> dict[str, dict[str, Any]]:
-    found = await collection.list_indexes().to_list(None)
-    return {document["name"]: dict(document) for document in found}
-
-
-def _compare(found: dict[str, dict[str, Any]], wanted: Iterable[dict[str, Any]]) -> None:
-    """Raise ConfigurationError for an index of our name that does something else."""
-    for document in wanted:
-        there = found.get(document["name"], document)
-        same_order = list(there["key"].items()) == list(document["key"].items())
-        if not same_order or _options(there) != _options(document):
-            raise ConfigurationError(
-                f"[storage] url: the index {document['name']} is not as this release makes it; "
-                "drop it, and the next start creates it again"
-            )
-
-
-def _options(definition: dict[str, Any]) -> dict[str, Any]:
-    # `v` and `ns` are the server's; any other option that is not ours changes what is kept.
-    return {name: item for name, item in definition.items() if name not in ("key", "v", "ns")}
+    await database[STORE].replace_one(old, {"_id": SCHEMA, **_FIELDS})
 
 
 def by_keys(keys: Iterable[tuple[str, int]]) -> Filter:

@@ -162,7 +162,7 @@ class MongoStore(
                     concerns = await examine(self._client, production=self._production, now=now)
             async with within(_INDEX_SECONDS):
                 with raise_configuration_errors():
-                    await schema.prepare(self._database)
+                    await schema.prepare(self._database, upgrade=self.upgrades)
                     await count_base(self._database, now=now)
             opened = Opened(self._database, concerns, self._deadline)
             async with within(seconds):
@@ -174,6 +174,9 @@ class MongoStore(
 
     async def check(self) -> None:
         await self._put(schema.STORE, {"_id": schema.PROBE, "moment": self._clock()})
+        async with within(self._deadline):
+            stored = await self._collection(schema.STORE).find_one({"_id": schema.SCHEMA})
+        schema.require_use(stored)
 
     async def stop(self) -> None:
         opened, self._opened = self._opened, None

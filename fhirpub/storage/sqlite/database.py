@@ -25,7 +25,7 @@ from fhirpub.storage.fair_commit import FairCommit
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import Piece, add_bytes
 from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER, Checkpoints
-from fhirpub.storage.sqlite.files import identity_of, make_file
+from fhirpub.storage.sqlite.files import identity_of, make_file, make_tables
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
 from fhirpub.storage.sqlite.rows import Addition, OtherWrite, Row, cost_of, pages_of
@@ -50,7 +50,9 @@ _GONE = "the file was moved, deleted or replaced: restart the service"
 class Database:
     """An open file: its connections, and the threads that wait for it."""
 
-    def __init__(self, path: Path, deadline_seconds: float, *, make: bool = True) -> None:
+    def __init__(
+        self, path: Path, deadline_seconds: float, *, make: bool = True, upgrade: bool = True
+    ) -> None:
         """Open it, in a thread: all this may wait for the disk and for other processes."""
         self._path = path
         self._deadline = deadline_seconds
@@ -62,7 +64,7 @@ class Database:
         self._connections = [self._writer]
         try:
             until = time.monotonic() + max(deadline_seconds, _TABLES_SECONDS)
-            _retry(until, lambda: sql.make_tables(self._writer))
+            _retry(until, lambda: make_tables(self._writer, upgrade=upgrade))
             _retry(until, lambda: sql.make_addition(self._writer))
             self._writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
             # From the first row on: what moves to another page would be left behind (ADR 36).

@@ -1,13 +1,20 @@
-"""The file of a SQLite store on the disk: made, and recognized."""
+"""The file of a SQLite store on the disk: made, upgraded, and recognized."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.upgrades.versions import SchemaVersion
+
+STORED_VERSION = "PRAGMA user_version"
+_BITS, _MASK = 16, 0xFFFF_FFFF
+_OWN = SchemaVersion(sql.SCHEMA_VERSION, sql.USABLE_FROM)
 
 
 def make_file(path: Path) -> None:
@@ -34,3 +41,71 @@ def identity_of(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def make_tables(connection: sqlite3.Connection, *, upgrade: bool = True) -> None:
+    """Make what is missing; safe when several processes start at once.
+
+    A file of an older release is brought to this one's tables, or stays as it is. One of a newer
+    release that this one may use stays as it is.
+
+    Raises ConfigurationError for a file that another program or a newer release has made, and
+    UpgradeNeeded for one that would have to be upgraded, unless it is to ``upgrade`` it.
+    """
+    _read_version(connection).require_use(_OWN.number, upgrade=upgrade)  # before it is touched
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise ConfigurationError("[storage] url: the file system lacks what SQLite's WAL needs")
+    if _read_version(connection).number >= _OWN.number:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = _read_version(connection)  # another may have been quicker
+        if found.number < _OWN.number:
+            for statement in sql.STEPS[found.number]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {packed(_OWN)}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def require_use(rows: Sequence[Sequence[Any]]) -> None:
+    """Check the answer to ``STORED_VERSION`` while the file is in use.
+
+    Raises StoreUnavailable if a newer release has upgraded the file, and this one must not use it.
+    """
+    ((found,),) = rows
+    if problem := unpacked(found).problem_for(_OWN.number):
+        raise StoreUnavailable(problem)
+
+
+def packed(version: SchemaVersion) -> int:
+    """Return the number for the head of the file, which has room for one.
+
+    It is the version, and above its 16 bits the oldest one whose releases may use the file, unless
+    that is the same. Releases that know of the first only take the sum for a newer version.
+    """
+    if version.usable_from == version.number:
+        return version.number
+    return version.usable_from << _BITS | version.number
+
+
+def unpacked(found: int) -> SchemaVersion:
+    """Return the version of a file."""
+    usable_from, number = divmod(found & _MASK, 1 << _BITS)
+    return SchemaVersion(number, usable_from or number)
+
+
+def _read_version(connection: sqlite3.Connection) -> SchemaVersion:
+    """Return the version of the tables that are there, 0 if there are none."""
+    # In this order: who sees tables that are just being made sees also what came with them.
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not tables:
+        return SchemaVersion(0, 0)
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (found,) = connection.execute(STORED_VERSION).fetchone()
+    if owner != sql.APPLICATION_ID:
+        raise ConfigurationError("[storage] url: the file is another program's database")
+    return unpacked(found)

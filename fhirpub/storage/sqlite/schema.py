@@ -8,12 +8,14 @@ import sqlite3
 from collections.abc import Mapping
 from functools import cache
 
-from fhirpub.errors import ConfigurationError
 from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.sqlite.tables import audit, clients, documents, erasure, quotas, webhooks
 from fhirpub.storage.sqlite.tables import client_activity as activity
 
 SCHEMA_VERSION = 13
+USABLE_FROM = 13
+"""The oldest version whose releases may use a file of this one (ADR 37): the same, unless they
+lose nothing, and show nothing that they must not, by not knowing what is new."""
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""
 
@@ -118,7 +120,7 @@ _SINCE_8 = (*webhooks.OUTBOX_SINCE_8, *_SINCE_9)
 _SINCE_7 = (*documents.ATTACH, *_SINCE_8)
 _SINCE_4 = (*documents.PIECES, *_MEMBERS, *_SINCE_7)
 
-_STEPS = {
+STEPS = {
     0: (*_TABLES, f"PRAGMA application_id = {APPLICATION_ID}"),
     1: (
         "ALTER TABLE blob ADD COLUMN title TEXT NOT NULL DEFAULT ''",
@@ -281,47 +283,6 @@ SEARCH_RULES = "SELECT rules FROM search_rules"
 
 PUT_PROBE = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
 PROBE = "SELECT moment FROM probe"
-
-
-def make_tables(connection: sqlite3.Connection) -> None:
-    """Make what is missing; safe when several processes start at once.
-
-    A file of an older release is brought to this one's tables, or stays as it is. Raises
-    ConfigurationError for a file that a newer release or another program has made.
-    """
-    _read_version(connection)  # before the file is touched
-    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    if mode != "wal":
-        raise ConfigurationError("[storage] url: the file system lacks what SQLite's WAL needs")
-    if _read_version(connection) == SCHEMA_VERSION:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for statement in _STEPS[_read_version(connection)]:  # another may have been quicker
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def _read_version(connection: sqlite3.Connection) -> int:
-    """Return the version of the tables that are there, 0 if there are none."""
-    # In this order: who sees tables that are just being made sees also what came with them.
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if not tables:
-        return 0
-    (owner,) = connection.execute("PRAGMA application_id").fetchone()
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if owner != APPLICATION_ID:
-        raise ConfigurationError("[storage] url: the file is another program's database")
-    if found not in _STEPS:
-        raise ConfigurationError(
-            f"[storage] url: the file has schema version {found}, "
-            f"this release reads and writes version {SCHEMA_VERSION}"
-        )
-    return int(found)
 
 
 def make_addition(connection: sqlite3.Connection) -> None:

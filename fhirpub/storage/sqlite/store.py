@@ -39,6 +39,7 @@ from fhirpub.storage.sqlite.clients.activity import SqliteClientActivity
 from fhirpub.storage.sqlite.credentials.store import SqliteCredentials
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.erasure import SqliteErasure
+from fhirpub.storage.sqlite.files import STORED_VERSION, require_use
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.quotas import SqliteQuotas
 from fhirpub.storage.sqlite.rows import (
@@ -124,7 +125,7 @@ class SqliteStore(
     def _open_file(self) -> Database:
         if self._shared is not None:
             return SharedDatabase(self._shared)
-        return Database(self._path, self._deadline, make=self._make)
+        return Database(self._path, self._deadline, make=self._make, upgrade=self.upgrades)
 
     def for_other_loop(self) -> Store:
         return SqliteStore(
@@ -139,6 +140,7 @@ class SqliteStore(
         # A write that is committed: a full disk is not seen by anything less.
         await self._execute(sql.PUT_PROBE, (self._clock(),))
         await self._fetch_inline(sql.PROBE, ())
+        require_use(await self._fetch_inline(STORED_VERSION, ()))
 
     async def stop(self) -> None:
         file, self._file, self._page = self._file, None, None

@@ -1,0 +1,1 @@
+"""Which releases may use a store."""
