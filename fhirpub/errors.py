@@ -345,17 +345,5 @@ class ConfigurationError(FhirpubError):
     """The settings are wrong; the text names the key and what would be right."""
 
 
-class UpgradeNeeded(ConfigurationError):
-    """A store of an older release was opened by a command that does not upgrade it."""
-
-    def __init__(self, *, found: int, own: int) -> None:
-        super().__init__(
-            f"[storage] url: the store has schema version {found}, this release uses {own}: its "
-            "first start upgrades the store"
-        )
-        self.found = found
-        self.own = own
-
-
 class PluginError(ConfigurationError):
     """A plugin cannot be used; the text names it and the reason."""

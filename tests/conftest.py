@@ -59,6 +59,7 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/faults/test_quotas.py",
     "tests/faults/test_kill.py",
     "tests/faults/test_webhooks.py",
+    "tests/faults/test_rolling.py",
     "tests/api/test_third_party_reports.py",
     "tests/api/test_memory.py",
     "tests/storage/mongodb/test_outcomes.py",

@@ -13,7 +13,14 @@ import click
 from fhirpub.app.services import build_services
 from fhirpub.app.stores import key_file, key_source, open_store
 from fhirpub.auth.clients import ends_soon
-from fhirpub.cli.check_advice import Finding, advise, advise_on_files
+from fhirpub.cli.advice.files import (
+    advise_on_disk,
+    advise_on_settings_file,
+    advise_on_store_files,
+)
+from fhirpub.cli.advice.finding import Finding, warning
+from fhirpub.cli.advice.machine import advise_on_machine
+from fhirpub.cli.advice.settings import advise
 from fhirpub.cli.encryption.findings import find_secrets
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import with_config_file, with_json
@@ -31,19 +38,22 @@ from fhirpub.fhir.times import instant
 from fhirpub.plugin_host import loader as plugin_loader
 from fhirpub.plugin_host.schemas import schema_and_element_problems
 from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.upgrades.versions import UpgradeNeeded
 from fhirpub.webhooks.management.secret_encryption import live_secrets, token_of
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
 @click.command(short_help="Check whether the service can start.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 also if there is a warning.")
 @with_config_file
 @with_json
-def check(config_file: Path | None, *, as_json: bool) -> None:
+def check(config_file: Path | None, *, strict: bool, as_json: bool) -> None:
     """Check configuration, plugins, store, secrets, webhooks, schemas; print a line per finding.
 
-    A SQLite store that does not exist is created, as by `fhirpub serve`. The exit status is 1 if
-    there is an error, and 0 if there are only warnings.
+    A SQLite store that does not exist is created, as by `fhirpub serve`; one of an older release
+    is not upgraded. What is a warning in production only needs [auth] environment. The exit
+    status is 1 if there is an error, and 0 if there are only warnings.
     """
     findings = asyncio.run(_findings(config_file))
     if as_json:
@@ -52,7 +62,8 @@ def check(config_file: Path | None, *, as_json: bool) -> None:
         for finding in findings:
             level = click.style(f"{finding.level:<7}", fg=_COLOURS[finding.level])
             click.echo(f"{level}  {finding.subject:<13}  {finding.text}")
-    sys.exit(any(finding.level == "error" for finding in findings))
+    failing = {"error", "warning"} if strict else {"error"}
+    sys.exit(any(finding.level in failing for finding in findings))
 
 
 async def _findings(config_file: Path | None) -> list[Finding]:
@@ -62,7 +73,13 @@ async def _findings(config_file: Path | None) -> list[Finding]:
         return list(_errors("configuration", problem))
     source = config_file or Path(DEFAULT_FILE)
     text = str(source) if source.exists() else "built-in defaults"
-    found = [Finding("configuration", "ok", text), *advise(config), *_plugins(config)]
+    found = [
+        Finding("configuration", "ok", text),
+        *advise(config),
+        *advise_on_settings_file(config, source),
+        *advise_on_machine(config),
+        *_plugins(config),
+    ]
     key = key_file(config)
     is_new = key is not None and not key.exists()
     try:
@@ -71,7 +88,10 @@ async def _findings(config_file: Path | None) -> list[Finding]:
         return [*found, *_errors("secrets", problem)]
     # The key of a new store may have to be wrapped by a plugin.
     if not is_new or all(finding.level != "error" for finding in found):
-        found += [finding async for finding in _reporting("store", _store(config))]
+        try:
+            found += [finding async for finding in _reporting("store", _store(config))]
+        except UpgradeNeeded as state:  # what follows would upgrade it
+            return [*found, _upgrade(state)]
     if all(finding.level != "error" for finding in found):
         created = is_new and key is not None and key.exists()
         secrets = find_secrets(config, created=created)
@@ -103,11 +123,21 @@ def _plugins(config: Config) -> Iterator[Finding]:
 
 
 async def _store(config: Config) -> AsyncIterator[Finding]:
-    async with open_store(config) as store:
+    async with open_store(config, upgrade=False) as store:
         await store.check()
     yield Finding("store", "ok", "can be read and written, and has its tables and indexes")
-    for advice in advise_on_files(config):
+    for advice in (*advise_on_store_files(config), *advise_on_disk(config)):
         yield advice
+
+
+def _upgrade(state: UpgradeNeeded) -> Finding:
+    text = (
+        f"has schema version {state.found}, which the first start of this release, or another"
+        f" command of it, upgrades to {state.own}: make a backup, which alone leads back, and see"
+        " in the changelog whether processes of the older release may go on; the rest is"
+        " not checked"
+    )
+    return warning("store", text)
 
 
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:
@@ -144,6 +174,12 @@ async def _clients(config: Config) -> AsyncIterator[Finding]:
     environment, now = config.auth.environment, now_ms()
     async with open_store(config) as store:
         everyone = await store.clients()
+    if everyone and all(client.environment != environment for client in everyone):
+        text = (
+            f"all clients ({len(everyone)}) belong to another environment than {environment} and"
+            " get no token: add them with the settings of this service: fhirpub client add"
+        )
+        yield warning("clients", text)
     for client in everyone:
         if client.disabled or client.environment != environment:
             continue
@@ -168,6 +204,8 @@ async def _reporting(subject: str, findings: AsyncIterator[Finding]) -> AsyncIte
     try:
         async for finding in findings:
             yield finding
+    except UpgradeNeeded:
+        raise
     except FhirpubError as problem:
         for error in _errors(subject, problem):
             yield error

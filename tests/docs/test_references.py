@@ -15,7 +15,7 @@ from tests.docs.project_files import ROOT, files
 
 BEHAVIOUR = ROOT / "docs" / "behaviour"
 RECORDS = ROOT / "docs" / "adr"
-LAST_ROW = 369
+ROWS = (*range(1, 370), *range(390, 394))
 MAX_PAGE_LINES = 400
 FIRST_COMMIT = dt.date(2026, 11, 21)
 
@@ -82,7 +82,7 @@ def anchors_of(document: Path) -> set[str]:
 
 
 def test_every_row_is_there_once() -> None:
-    assert all_rows() == [*range(1, LAST_ROW + 1)]
+    assert all_rows() == [*ROWS]
 
 
 def test_the_general_rules_are_there() -> None:

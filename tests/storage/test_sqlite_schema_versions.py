@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.errors import ConfigurationError, StoreUnavailable, UpgradeNeeded
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.sqlite.files import packed, unpacked
 from fhirpub.storage.sqlite.schema import SCHEMA_VERSION
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.storage.upgrades.versions import SchemaVersion
+from fhirpub.storage.upgrades.versions import SchemaVersion, UpgradeNeeded
 from fhirpub.testing.store_contract import LAB, a_version
 from tests.storage.older_sqlite_files import to_version_11
 

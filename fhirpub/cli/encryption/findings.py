@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from fhirpub.app.secret_checks import RESEAL
 from fhirpub.app.stores import key_source, open_store
-from fhirpub.cli.check_advice import Finding
+from fhirpub.cli.advice.finding import Finding
 from fhirpub.config.settings import Config
 from fhirpub.encryption.cipher import NO_KEY, State
 from fhirpub.encryption.keys import KeySource

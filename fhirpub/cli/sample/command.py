@@ -56,7 +56,7 @@ Examples:
     "--tenant",
     "named",
     metavar="TENANT",
-    help=f"Whose reports they are: id, key or name; default: the tenant named {LABORATORY}, added if needed.",
+    help=f"Whose reports they are: id, key or name; default: {LABORATORY}, added if needed.",
 )
 @click.option(
     "--seed",

@@ -149,7 +149,7 @@ def _accepted(prepared: Prepared) -> Candidate:
 
 
 def _accept_any(_newest: Version) -> None:
-    """Accept every version: nobody else changes what this command has published."""
+    """Accept every version: no other client changes what this command has published."""
 
 
 async def _compare(context: Context, candidate: Version, stored: Stored) -> Revision:

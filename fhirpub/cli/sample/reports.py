@@ -67,7 +67,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A report at one time: of whom, of what, and what was found so far."""
+    """A report at one time: its patient, its panel, and what was found so far."""
 
     patient: Resource
     panel: Panel

@@ -1,10 +1,22 @@
-"""The version of a store's schema, and which releases may use the store (ADR 37)."""
+"""The version of a store's schema, and which releases may use the store (D-390)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fhirpub.errors import ConfigurationError, UpgradeNeeded
+from fhirpub.errors import ConfigurationError
+
+
+class UpgradeNeeded(ConfigurationError):
+    """A store of an older release was opened by a command that does not upgrade it."""
+
+    def __init__(self, *, found: int, own: int) -> None:
+        super().__init__(
+            f"[storage] url: the store has schema version {found}, this release uses {own}: its "
+            "first start upgrades the store"
+        )
+        self.found = found
+        self.own = own
 
 
 @dataclass(frozen=True, slots=True)

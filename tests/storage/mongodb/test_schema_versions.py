@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.errors import ConfigurationError, StoreUnavailable, UpgradeNeeded
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.schema import SCHEMA_VERSION
 from fhirpub.storage.store import Store
+from fhirpub.storage.upgrades.versions import UpgradeNeeded
 from fhirpub.testing.store_contract import LAB, Reopen, a_version
 from tests.storage.mongodb.helpers import Database, store_of
 

@@ -25,6 +25,7 @@ from pymongo import MongoClient
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.mongodb.store import from_url
+from fhirpub.storage.upgrades import versions as upgrades
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.store_contract import new_id
 from tests.bodies import register_body
@@ -282,8 +283,8 @@ async def test_a_set_whose_majority_acknowledges_without_journals_is_refused(
 
 @pytest.mark.parametrize("sentence", REFUSED, ids="…".join)
 def test_what_the_guide_says_is_refused_is_in_the_sources(sentence: list[str]) -> None:
-    sources = Path(mongodb.__file__).parent
-    text = " ".join(path.read_text() for path in sorted(sources.glob("*.py")))
+    sources = Path(mongodb.__file__).parent, Path(upgrades.__file__).parent
+    text = " ".join(path.read_text() for folder in sources for path in sorted(folder.glob("*.py")))
     joined = re.sub(r'"\s+f?"', "", text)
 
     assert all(piece.strip() in joined for piece in sentence)

@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 from fhirpub.app.stores import open_with
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.encryption.cipher import SecretCipher
+from fhirpub.storage.mongodb import schema as mongodb
 from fhirpub.tenant import Tenant
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from fhirpub.testing.store_contract import a_key
 from tests.bodies import register_body
+from tests.storage.older_sqlite_files import to_version_11
 
 
 def test_a_fresh_folder_is_fine(run: Any) -> None:
@@ -87,6 +90,7 @@ def test_production_without_tls_is_a_warning(run_here: Any) -> None:
     assert [warning["text"].partition(" is ")[0].split(" should")[0] for warning in warnings] == [
         "[server] base_url",
         "[auth] audience",
+        "[server] trusted_proxies",
         "[auth] enforce_scopes",
         "[fhir] hash_check",
         "fhirpub-data/fhirpub.webhook-keys, the key,",
@@ -126,7 +130,84 @@ def test_a_client_of_the_other_environment_is_not_warned_of(run: Any, run_here: 
 
     found = json.loads(run_here("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production").stdout)
 
+    (finding,) = [finding for finding in found if finding["subject"] == "clients"]
+    assert finding["level"] == "warning"
+    assert finding["text"].startswith("all clients (1) belong to another environment than prod")
+
+
+def test_a_client_of_another_environment_is_no_warning_beside_one_of_this(
+    run: Any, run_here: Any
+) -> None:
+    production = {"FHIRPUB_AUTH__ENVIRONMENT": "production"}
+    tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
+    run("client", "add", "--tenant", tenant)
+    run("client", "add", "--tenant", tenant, **production)
+
+    found = json.loads(run_here("check", "--json", **production).stdout)
+
     assert [finding for finding in found if finding["subject"] == "clients"] == []
+
+
+@pytest.mark.parametrize(
+    ("environment_name", "strict", "status"),
+    [("production", True, 1), ("production", False, 0), ("sandbox", True, 0)],
+)
+def test_a_strict_check_fails_at_a_warning(
+    run_here: Any, environment_name: str, *, strict: bool, status: int
+) -> None:
+    words = ["check", "--strict"] if strict else ["check"]
+
+    assert run_here(*words, FHIRPUB_AUTH__ENVIRONMENT=environment_name).returncode == status
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "mongodb"])
+def test_a_store_of_an_older_release_is_reported_and_not_upgraded(
+    request: pytest.FixtureRequest, run_here: Any, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "fhirpub-data" / "fhirpub.db"
+    url = f"sqlite:///{path}"
+    if kind == "mongodb":
+        url = request.getfixturevalue("mongodb_url")
+    run_here("check", FHIRPUB_STORAGE__URL=url)
+    if kind == "mongodb":
+        mark_as_older(url)
+    else:
+        to_version_11(path)
+
+    first, second = (
+        json.loads(run_here("check", "--json", FHIRPUB_STORAGE__URL=url).stdout)
+        for _time in range(2)
+    )
+
+    assert first == second
+    (finding,) = [one for one in first if one["level"] != "ok"]
+    assert (finding["subject"], finding["level"]) == ("store", "warning")
+    assert (
+        "which the first start of this release, or another command of it, upgrades to"
+        in (finding["text"])
+    )
+
+
+def mark_as_older(url: str) -> None:
+    """Give a database the schema version before that of this release."""
+    with MongoClient[dict[str, Any]](url) as client:
+        older = {"$set": {"version": mongodb.SCHEMA_VERSION - 1}}
+        client.get_default_database()[mongodb.STORE].update_one({"_id": mongodb.SCHEMA}, older)
+
+
+def test_a_settings_file_with_a_password_that_all_can_read_is_a_warning_without_it(
+    run: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text(
+        "[storage]\nurl = 'mongodb://u:secret-word@127.0.0.1:1/x?serverSelectionTimeoutMS=1'"
+    )
+    file.chmod(0o644)
+
+    done = run("check", "--config", "f.toml")
+
+    assert "f.toml has the password of the store and can be read by all users" in done.stdout
+    assert "secret-word" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -270,12 +351,15 @@ def test_a_check_leaves_the_values_that_are_searched_to_the_next_start(tmp_path:
 def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
     run_here: Any, environment_name: str, tenants: int, entry: str, words: str
 ) -> None:
-    variables = {"FHIRPUB_AUTH__ENVIRONMENT": environment_name}
-    variables["FHIRPUB_SERVER__BASE_URL"] = "https://fhir.lab"
-    variables["FHIRPUB_AUTH__AUDIENCE"] = "https://fhir.lab/fhir"
-    variables["FHIRPUB_AUTH__ENFORCE_SCOPES"] = "true"
-    variables["FHIRPUB_FHIR__HASH_CHECK"] = "strict"
-    variables["FHIRPUB_STORE_KEYS"] = base64.b64encode(bytes(32)).decode()
+    variables = {
+        "FHIRPUB_AUTH__ENVIRONMENT": environment_name,
+        "FHIRPUB_SERVER__BASE_URL": "https://fhir.lab",
+        "FHIRPUB_AUTH__AUDIENCE": "https://fhir.lab/fhir",
+        "FHIRPUB_AUTH__ENFORCE_SCOPES": "true",
+        "FHIRPUB_FHIR__HASH_CHECK": "strict",
+        "FHIRPUB_SERVER__TRUSTED_PROXIES": "127.0.0.1",
+        "FHIRPUB_STORE_KEYS": base64.b64encode(bytes(32)).decode(),
+    }
 
     def added(name: str) -> str:
         done = run_here("tenant", "add", name, "--json", **variables)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.errors import ConfigurationError, UpgradeNeeded
-from fhirpub.storage.upgrades.versions import SchemaVersion
+from fhirpub.errors import ConfigurationError
+from fhirpub.storage.upgrades.versions import SchemaVersion, UpgradeNeeded
 
 
 @pytest.mark.parametrize(
