@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -52,8 +52,8 @@ def check(config_file: Path | None, *, strict: bool, as_json: bool) -> None:
     """Check configuration, plugins, store, secrets, webhooks, schemas; print a line per finding.
 
     A SQLite store that does not exist is created, as by `fhirpub serve`; one of an older release
-    is not upgraded. What is a warning in production only needs [auth] environment. The exit
-    status is 1 if there is an error, and 0 if there are only warnings.
+    is not upgraded. What is unsafe with real patients is looked for with [auth] environment =
+    "production". The exit status is 1 if there is an error, and 0 if there are only warnings.
     """
     findings = asyncio.run(_findings(config_file))
     if as_json:
@@ -71,15 +71,7 @@ async def _findings(config_file: Path | None) -> list[Finding]:
         config = load(config_file)
     except ConfigurationError as problem:
         return list(_errors("configuration", problem))
-    source = config_file or Path(DEFAULT_FILE)
-    text = str(source) if source.exists() else "built-in defaults"
-    found = [
-        Finding("configuration", "ok", text),
-        *advise(config),
-        *advise_on_settings_file(config, source),
-        *advise_on_machine(config),
-        *_plugins(config),
-    ]
+    found = [*_configuration(config, config_file or Path(DEFAULT_FILE)), *_plugins(config)]
     key = key_file(config)
     is_new = key is not None and not key.exists()
     try:
@@ -87,26 +79,40 @@ async def _findings(config_file: Path | None) -> list[Finding]:
     except FhirpubError as problem:
         return [*found, *_errors("secrets", problem)]
     # The key of a new store may have to be wrapped by a plugin.
-    if not is_new or all(finding.level != "error" for finding in found):
+    if not is_new or _can_start(found):
         try:
             found += [finding async for finding in _reporting("store", _store(config))]
         except UpgradeNeeded as state:  # what follows would upgrade it
             return [*found, _upgrade(state)]
-    if all(finding.level != "error" for finding in found):
+    if _can_start(found):
         created = is_new and key is not None and key.exists()
         secrets = find_secrets(config, created=created)
         found += [finding async for finding in _reporting("secrets", secrets)]
         found += [finding async for finding in _reporting("webhooks", _webhooks(config))]
         found += [finding async for finding in _reporting("webhooks", _networks(config))]
         found += [finding async for finding in _reporting("clients", _clients(config))]
-    if all(finding.level != "error" for finding in found):
+    if _can_start(found):
         found += [finding async for finding in _reporting("schemas", _schemas(config))]
     return found
 
 
+def _can_start(found: Iterable[Finding]) -> bool:
+    return all(finding.level != "error" for finding in found)
+
+
+def _configuration(config: Config, source: Path) -> Iterator[Finding]:
+    text = str(source) if source.exists() else "built-in defaults"
+    if config.auth.environment != "production":
+        text += ", for a sandbox: what is unsafe in production only is not looked for"
+    yield Finding("configuration", "ok", text)
+    yield from advise(config)
+    yield from advise_on_settings_file(config, source)
+    yield from advise_on_machine(config)
+
+
 def _plugins(config: Config) -> Iterator[Finding]:
     if not config.plugins.enabled:
-        yield Finding("plugins", "warning", "none is enabled: no resource type is served")
+        yield warning("plugins", "none is enabled: no resource type is served: name some")
     found = plugin_loader.examine(config.plugins.enabled)
     problems = {name: list(wrong) for name, wrong in found.problems.items()}
     for name, declared in found.types.items():

@@ -91,6 +91,9 @@ def test_an_older_commit_is_replaced_while_clients_publish(
     python = python_of(commit(), tmp_path)
     with Deployment(tmp_path, store_url, old=python) as deployment:
         replace_old_by_new(deployment, receiver)
+        if commit is oldest_commit_with_these_schemas:  # the way back is open
+            deployment.old.start()
+            assert readiness(deployment.old) == HTTPStatus.OK
 
 
 def replace_old_by_new(deployment: Deployment, receiver: Receiver) -> None:

@@ -44,7 +44,10 @@ def test_people_get_one_line_for_each_finding(run: Any) -> None:
     lines = run("check").stdout.splitlines()
 
     assert len(lines) == 6
-    assert lines[0] == "ok       configuration  built-in defaults"
+    assert lines[0] == (
+        "ok       configuration  built-in defaults, for a sandbox: what is unsafe in production "
+        "only is not looked for"
+    )
 
 
 def test_the_command_that_creates_the_key_says_where_it_is(run: Any) -> None:
