@@ -25,6 +25,7 @@ LOCAL = {
     "plugin",
     "config",
     "admin",
+    "sample",
     "secrets new-key",
     "endpoint verify",
 }
