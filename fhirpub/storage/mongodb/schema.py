@@ -32,7 +32,7 @@ Cursor = AsyncIOMotorCursor[dict[str, Any]] | AsyncIOMotorCommandCursor[dict[str
 
 SCHEMA_VERSION = 11
 USABLE_FROM = 11
-"""The oldest version whose releases may use a database of this one (D-390): the same, unless they
+"""The oldest version whose releases may use a database of this one (D-382): the same, unless they
 lose nothing, and show nothing that they must not, by not knowing what is new."""
 
 STORE, VERSION, TENANT, CLIENT = "store", "version", "tenant", "client"

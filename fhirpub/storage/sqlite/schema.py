@@ -14,7 +14,7 @@ from fhirpub.storage.sqlite.tables import client_activity as activity
 
 SCHEMA_VERSION = 13
 USABLE_FROM = 13
-"""The oldest version whose releases may use a file of this one (D-390): the same, unless they
+"""The oldest version whose releases may use a file of this one (D-382): the same, unless they
 lose nothing, and show nothing that they must not, by not knowing what is new."""
 APPLICATION_ID = 0x66687062
 """Marks the file as ours ("fhpb"), so that no other program's database is written to."""

@@ -1,4 +1,4 @@
-"""The version of a store's schema, and which releases may use the store (D-390)."""
+"""The version of a store's schema, and which releases may use the store (D-382)."""
 
 from __future__ import annotations
 
