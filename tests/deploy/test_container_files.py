@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from fhirpub.config.loader import load, misspelt_variables
-from tests.deploy.tools import tool
+from tests.deploy.tools import run
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -119,8 +119,6 @@ def test_the_scripts_in_compose_are_scripts(name: str) -> None:
 
 
 def test_hadolint_has_no_remark() -> None:
-    done = subprocess.run(
-        [tool("hadolint"), ROOT / "Dockerfile"], capture_output=True, text=True, check=False
-    )
+    done = run("hadolint", ROOT / "Dockerfile")
 
     assert (done.returncode, done.stdout) == (0, "")

@@ -97,7 +97,12 @@ def test_a_client_that_was_added_in_it_publishes(container: Container) -> None:
         "--json",
     )
 
-    assert json.loads(published)["result"] == "created"
+    answer = json.loads(published)
+    assert (answer["type"], answer["version"], answer["replayed"]) == (
+        "DiagnosticReport",
+        "1",
+        False,
+    )
 
 
 @pytest.mark.usefixtures("container")

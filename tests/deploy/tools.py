@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,9 @@ def tool(name: str) -> Path:
     if found is None:
         pytest.skip(f"no {name}: scripts/deploy-tools installs it")
     return Path(found)
+
+
+def run(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a program; return its status and what it wrote. Without it the test is skipped."""
+    command: list[str | Path] = [tool(name), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
