@@ -43,6 +43,11 @@ def rate(name: str, *by: str) -> Query:
     return Query(series, " ".join(f"{{{{{label}}}}}" for label in by) or "all")
 
 
+def rising(query: Query) -> Query:
+    """Return a query without the series that stand still: most outcomes never happen."""
+    return Query(f"{query.expression} > 0", query.legend)
+
+
 def quantile(share: float, name: str, *by: str) -> Query:
     """Return a quantile of a histogram."""
     buckets = f"rate({_of(name, 'histogram')}_bucket{_CHOSEN}{_PERIOD})"
@@ -137,11 +142,16 @@ ROWS: dict[str, list[Panel]] = {
         Panel("Open files", "none", [gauge("process_open_fds", "sum", "instance")]),
     ],
     "Webhooks": [
-        Panel("Attempts", "ops", [rate("fhirpub_webhook_attempts", "outcome")], stacked=True),
+        Panel(
+            "Attempts",
+            "ops",
+            [rising(rate("fhirpub_webhook_attempts", "outcome"))],
+            stacked=True,
+        ),
         Panel(
             "Ended deliveries",
             "ops",
-            [rate("fhirpub_webhook_deliveries", "outcome", "reason")],
+            [rising(rate("fhirpub_webhook_deliveries", "outcome", "reason"))],
             stacked=True,
         ),
         Panel("From commit to delivery", "s", quantiles("fhirpub_webhook_delivery_seconds")),
@@ -149,23 +159,17 @@ ROWS: dict[str, list[Panel]] = {
         Panel(
             "Oldest delivery that waits", "s", [gauge("fhirpub_webhook_oldest_pending_seconds")]
         ),
-        Panel(
-            "Relay",
-            "s",
-            [
-                Query(gauge("fhirpub_webhook_relay_lag_seconds").expression, "behind"),
-                Query(gauge("fhirpub_webhook_relay_leading", "sum").expression, "relays (1)"),
-            ],
-        ),
+        Panel("Relay behind the commits", "s", [gauge("fhirpub_webhook_relay_lag_seconds")]),
+        Panel("Relays that lead: one", "none", [gauge("fhirpub_webhook_relay_leading", "sum")]),
         Panel("Circuit breakers", "none", [gauge("fhirpub_webhook_breakers", "sum", "state")]),
         Panel(
-            "Endpoints disabled, addresses blocked",
+            "Disabled, blocked, replayed",
             "ops",
             [
                 Query(rate("fhirpub_webhook_endpoints_disabled").expression, "endpoints disabled"),
                 Query(rate("fhirpub_webhook_blocked_addresses").expression, "addresses blocked"),
+                Query(rate("fhirpub_webhook_replays").expression, "deliveries replayed"),
             ],
         ),
-        Panel("Replays", "ops", [rate("fhirpub_webhook_replays")]),
     ],
 }
