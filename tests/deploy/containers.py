@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +83,14 @@ class Container:
 
 
 @contextmanager
-def running(image: str, name: str, settings: Mapping[str, str]) -> Iterator[Container]:
+def running(
+    image: str,
+    name: str,
+    settings: Mapping[str, str],
+    *,
+    options: Sequence[str] = (),
+    command: Sequence[str] = (),
+) -> Iterator[Container]:
     """Run an image with a read-only root file system; wait until its health check passes."""
     variables = [f"--env={key}={value}" for key, value in settings.items()]
     container = Container(name)
@@ -97,7 +104,8 @@ def running(image: str, name: str, settings: Mapping[str, str]) -> Iterator[Cont
         "--cap-drop=ALL",
         "--security-opt=no-new-privileges",
     ]
-    run(*_podman("run", "--detach", "--name", name, *free, *hard, *variables, image))
+    all_options = [*free, *hard, *variables, *options]
+    run(*_podman("run", "--detach", "--name", name, *all_options, image, *command))
     try:
         check = health_check(image)
         assert wait_until(lambda: not container.refuses(*check), seconds=60)

@@ -9,14 +9,17 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import chown
 from pathlib import Path
 
 import pytest
 
 from fhirpub.config.loader import variable
 from tests.deploy.containers import Container, build, health_check, missing_tools, running
+from tests.deploy.test_chart import LEAST, environment, manifests, of_kind, pods
 from tests.ports import free_ports
 
+ASK = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:{}{}').read().decode())"
 IMAGE = "localhost/fhirpub:tests"
 CONSTRAINTS = Path(__file__).parents[2] / "constraints" / "service.txt"
 SITE = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -103,6 +106,37 @@ def test_a_client_that_was_added_in_it_publishes(container: Container) -> None:
         "1",
         False,
     )
+
+
+@pytest.mark.usefixtures("container")
+def test_a_pod_of_the_chart_serves_what_is_in_the_store(tmp_path: Path, mongodb_url: str) -> None:
+    found = manifests(tmp_path, LEAST)
+    pod = pods(found)["server"]["containers"][0]
+    port = free_ports(2)
+    mounts = {item["name"]: item["mountPath"] for item in pod["volumeMounts"]}
+    config, keys = tmp_path / "config", tmp_path / "keys"
+    config.write_text(of_kind(found, "ConfigMap")[0]["data"]["fhirpub.toml"], encoding="utf-8")
+    keys.write_text("QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\n", encoding="utf-8")
+    # As Kubernetes does with the group of a pod.
+    keys.chmod(0o440)
+    chown(keys, 0, 10001)
+    options = [
+        f"--volume={config}:{mounts['config']}:ro",
+        f"--volume={keys}:{mounts['store']}/keys:ro",
+    ]
+    settings = environment(pods(found)["server"]) | {
+        "FHIRPUB_STORAGE__URL": mongodb_url,
+        "FHIRPUB_SERVER__PORT": str(port),
+        "FHIRPUB_METRICS__PORT": str(port + 1),
+    }
+
+    name = f"fhirpub-{port}"
+    with running(IMAGE, name, settings, options=options, command=pod["args"]) as server:
+        checked = server.run("fhirpub", "check")
+        assert "are encrypted" in checked
+        assert "by others" not in checked
+        assert "ready" in server.run("python", "-c", ASK.format(port, "/health/ready"))
+        assert "fhirpub_info" in server.run("python", "-c", ASK.format(port + 1, "/metrics"))
 
 
 @pytest.mark.usefixtures("container")
