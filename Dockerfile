@@ -34,7 +34,7 @@ COPY --from=wheel / /wheel/
 RUN /tools/bin/pip --python /opt/fhirpub/bin/python install --no-cache-dir --no-compile \
         --no-index --no-deps /wheel/*.whl \
     && /tools/bin/pip --python /opt/fhirpub/bin/python check \
-    && /opt/fhirpub/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/fhirpub/lib
+    && /opt/fhirpub/bin/python -m compileall -qf --invalidation-mode unchecked-hash /opt/fhirpub/lib
 
 FROM ${BASE}
 ARG VERSION=unreleased

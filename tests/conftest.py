@@ -52,6 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/generators/test_generated_clients.py",
+    "tests/deploy/test_image.py",
     "tests/api/test_openapi.py",
     "tests/faults/test_mongodb_failover.py",
     "tests/storage/mongodb/test_contract.py",

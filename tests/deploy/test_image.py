@@ -20,6 +20,10 @@ from tests.deploy.test_chart import LEAST, environment, manifests, of_kind, pods
 from tests.ports import free_ports
 
 ASK = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:{}{}').read().decode())"
+FLAGS = """
+from pathlib import Path
+print({path.read_bytes()[4] for path in Path("/opt/fhirpub").rglob("*.pyc")})
+"""
 IMAGE = "localhost/fhirpub:tests"
 CONSTRAINTS = Path(__file__).parents[2] / "constraints" / "service.txt"
 SITE = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -78,6 +82,13 @@ def test_it_holds_the_wheel_and_what_it_requires_and_nothing_else(container: Con
     assert container.refuses("ls", "/build")
     assert container.refuses("ls", "/tools")
     assert container.refuses("ls", "/opt/fhirpub/bin/pip")
+
+
+def test_its_compiled_files_hold_no_times_which_would_differ_in_each_build(
+    container: Container,
+) -> None:
+    # The flags in the head of a file: 1 is a hash that is not checked (PEP 552).
+    assert container.run("python", "-c", FLAGS) == "{1}"
 
 
 def test_its_health_check_fails_when_nothing_is_served(container: Container) -> None:
