@@ -33,6 +33,11 @@ imagePullSecrets: [{name: registry}]
 server: {replicas: 3, workers: 3}
 dispatcher: {enabled: false}
 service: {type: LoadBalancer, port: 80, annotations: {a: b}}
+admin:
+  enabled: true
+  baseUrl: https://admin.example.org
+  bootstrapKeyHash: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+  peers: [{podSelector: {matchLabels: {app: terraform}}}]
 networkPolicy:
   store: {ports: [27017, 27018], peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
   extraEgress: [{ports: [{port: 6514}]}]
@@ -142,6 +147,7 @@ def test_all_values_that_are_missing_are_named_at_once(tmp_path: Path) -> None:
         ("store: {keys: ''}", "/store"),
         ("store: {url: 'sqlite:///fhirpub.db'}", "/store"),
         ("metrics: {port: 8080}", "/metrics/port"),
+        ("admin: {bootstrapKeyHash: a-key}", "/admin/bootstrapKeyHash"),
         ("baseUrl: fhir.example.org", "/baseUrl"),
     ],
 )
@@ -185,12 +191,30 @@ def test_each_worker_has_a_port_that_is_scraped(tmp_path: Path) -> None:
     ports = {
         port["name"]: port["containerPort"]
         for port in pods(found)["server"]["containers"][0]["ports"]
-        if port["name"] != "http"
+        if port["name"].startswith("metrics")
     }
 
     assert list(ports.values()) == [config.metrics.port + n for n in range(config.server.workers)]
     assert [port["targetPort"] for port in service["spec"]["ports"]] == list(ports)
     assert [item["port"] for item in monitor["spec"]["endpoints"]] == list(ports)
+
+
+def test_administration_is_served_where_it_is_enabled_and_to_named_peers(tmp_path: Path) -> None:
+    without, found = manifests(tmp_path, LEAST), manifests(tmp_path, LEAST + EVERYTHING)
+    config = settings(tmp_path, found, "server").admin
+    services = {item["metadata"]["name"]: item["spec"] for item in of_kind(found, "Service")}
+    (policy,) = of_kind(found, "NetworkPolicy")
+    (rule,) = [
+        each
+        for each in policy["spec"]["ingress"]
+        if [port["port"] for port in each["ports"]] == ["admin"]
+    ]
+
+    assert settings(tmp_path, without, "server").admin.port == 0
+    assert not any("-admin" in item["metadata"]["name"] for item in without)
+    assert (config.host, config.base_url) == ("0.0.0.0", "https://admin.example.org")
+    assert [port["port"] for port in services["fhirpub-admin"]["ports"]] == [config.port]
+    assert rule["from"] == [{"podSelector": {"matchLabels": {"app": "terraform"}}}]
 
 
 def test_probes_ask_for_what_there_is_and_wait_longer_than_the_store_does(tmp_path: Path) -> None:

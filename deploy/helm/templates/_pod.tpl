@@ -1,6 +1,6 @@
 {{/*
 A deployment of fhirpub. It gets root (the context of the template), part, command, replicas,
-workers, resources, and probes as text.
+workers, resources, and ports, probes and variables of this part as text.
 */}}
 {{- define "fhirpub.deployment" -}}
 {{- $values := .root.Values -}}
@@ -78,6 +78,9 @@ spec:
             - name: FHIRPUB_STORAGE__URL
               valueFrom:
                 secretKeyRef: {name: {{ include "fhirpub.secret" .root }}, key: url}
+            {{- with .env }}
+            {{- . | nindent 12 }}
+            {{- end }}
             {{- with $values.extraEnv }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
