@@ -8,7 +8,8 @@ import secrets
 from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.erasure.erase import Eraser
 from fhirpub.interactions.erasure.extent import NotErasable
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.leases import Leases
 from fhirpub.tenant import Tenant

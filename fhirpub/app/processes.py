@@ -16,6 +16,7 @@ from fhirpub.app.secret_checks import follow_keys, report_lost_key
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services, create_sender
 from fhirpub.app.stores import OpenStore
+from fhirpub.app.tracing import open_tracer
 from fhirpub.config.loader import port_contradictions
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
@@ -129,6 +130,7 @@ async def _dispatch(config: Config, announce: Callable[[], None], stop: asyncio.
     page, metrics = bind_page(config.metrics), Metrics(serves=False, sends=True)
     async with (
         stores.open_store(config) as store,
+        open_tracer(config.tracing, store) as tracer,
         serve_metrics(metrics, page),
         create_sender(config, metrics, now_ms) as sender,
         WebhookWorker(
@@ -138,6 +140,7 @@ async def _dispatch(config: Config, announce: Callable[[], None], stop: asyncio.
             metrics=metrics,
             clock=now_ms,
             sender=sender,
+            tracer=tracer,
         ).running(),
     ):
         await report_lost_key(store)

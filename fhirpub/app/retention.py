@@ -14,7 +14,8 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.erasure.erase import Begun, Eraser
 from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.interactions.erasure.retention import OPERATOR, expired
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.leases import Leases
 from fhirpub.tenant import Tenant

@@ -20,7 +20,8 @@ from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.server import Bounds, Server
 from fhirpub.interactions.reindex import reindex_if_needed
 from fhirpub.runtime.descriptors import usable_connections
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.web.adapter import HEAD_BYTES, RequestRouterAdapter
 from fhirpub.web.services import Services
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
@@ -16,6 +16,7 @@ from fhirpub.app.administration import create_endpoint_service
 from fhirpub.app.context import create_context, ignore_new_events
 from fhirpub.app.secret_checks import require_readable_secrets
 from fhirpub.app.stores import OpenStore
+from fhirpub.app.tracing import open_tracer
 from fhirpub.audit.checkpoint import TYPE
 from fhirpub.audit.parameters import capability
 from fhirpub.audit.recorder import Recorder
@@ -68,9 +69,19 @@ async def build_services(
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
         await require_readable_secrets(store)
-        sender = await stack.enter_async_context(create_sender(config, metrics, clock))
+        tracer = await stack.enter_async_context(open_tracer(config.tracing, store))
+        open_sender = partial(create_sender, config, metrics, clock)
+        sender = await stack.enter_async_context(open_sender())
         tokens = await _start_tokens(config, store, sender, clock, stack)
-        sending = _sending(config, store, sender, metrics, clock)
+        create_worker = partial(
+            WebhookWorker,
+            config=config,
+            seal=store.cipher,
+            metrics=metrics,
+            clock=clock,
+            tracer=tracer,
+        )
+        sending = _sending(config, store, sender, open_sender, create_worker)
         context = replace(
             storeless, resources=store, added=sending.ring if sending else ignore_new_events
         )
@@ -110,6 +121,7 @@ async def build_services(
             own_resources=own_resources(context, capabilities[1]),
             processes=_compute_processes(config, stack),
             audit=_create_audit(config, store, tokens, clock),
+            tracer=tracer,
         )
         metrics.in_flight.set_function(lambda: len(services.in_flight))
         lag = services.loop_lag
@@ -174,8 +186,8 @@ def _sending(
     config: Config,
     store: Store,
     sender: Sender,
-    metrics: Metrics,
-    clock: Clock,
+    open_sender: Callable[[], Sender],
+    create: Callable[..., WebhookWorker],
 ) -> WebhookWorker | WorkerThread | None:
     """Return the webhook worker of this process; None if another process sends.
 
@@ -183,7 +195,6 @@ def _sending(
     """
     if not _sends(config):
         return None
-    create = partial(WebhookWorker, config=config, seal=store.cipher, metrics=metrics, clock=clock)
     own = store.for_other_loop()
     if own is None:
         return create(store, sender=sender)
@@ -192,7 +203,7 @@ def _sending(
     async def open_worker() -> AsyncGenerator[WebhookWorker]:
         await own.start()
         try:
-            async with create_sender(config, metrics, clock) as own_sender:
+            async with open_sender() as own_sender:
                 yield create(own, sender=own_sender)
         finally:
             await own.stop()

@@ -19,7 +19,8 @@ from fhirpub.audit.retention import delete_expired
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS, Clock
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.storage.audit_contract import (
     AuditStore,
     SealedBlock,

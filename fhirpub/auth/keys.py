@@ -20,7 +20,8 @@ from jose.backends.base import Key
 from fhirpub.config.settings import ENVIRONMENTS, AuthConfig
 from fhirpub.errors import SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime.clock import Clock
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.sealed import is_sealed
 from fhirpub.storage.contract import CredentialStore, SigningKey
 

@@ -124,13 +124,9 @@ class Tokens:
         (``unauthorized_client``), another audience or none of the wanted scopes
         (``insufficient_scope``). Raises TokenRefused, Throttled, TooLarge, StoreUnavailable.
         """
-        try:
-            request = token_request.read(message)
-            client = await self._clients.prove(request.credentials, address)
-            scopes = self._scopes(client, request)
-        except TokenRefused as refusal:
-            _log.info("token refused", error=refusal.error, reason=str(refusal), address=address)
-            raise
+        request = token_request.read(message)
+        client = await self._clients.prove(request.credentials, address)
+        scopes = self._scopes(client, request)
         self._uses.note(client.id)
         is_asserted = not isinstance(request.credentials, Credentials)
         config = self._config
@@ -147,14 +143,9 @@ class Tokens:
         in :meth:`grant`, and the token of another client (``unauthorized_client``). Raises
         TokenRefused, Throttled, TooLarge, StoreUnavailable.
         """
-        try:
-            request = token_request.read_revocation(message)
-            client = await self._clients.prove(request.credentials, address)
-            claims = await self._own_claims(request.token, client)
-        except TokenRefused as refusal:
-            said = str(refusal)
-            _log.info("token not revoked", error=refusal.error, reason=said, address=address)
-            raise
+        request = token_request.read_revocation(message)
+        client = await self._clients.prove(request.credentials, address)
+        claims = await self._own_claims(request.token, client)
         if claims is not None:
             await self._record_revocation(claims)
         return client

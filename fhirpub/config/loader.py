@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fhirpub.config.administration import AdminConfig, admin_contradictions
-from fhirpub.config.monitoring import MetricsConfig
+from fhirpub.config.monitoring import MetricsConfig, TracingConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.reader import (
     LAST_PORT,
@@ -174,9 +174,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += wrong_policies(RetentionConfig(**values["retention"]).policies)
     if not 1 <= fhir.page_size <= fhir.page_size_max:
         found.append("[fhir] page_size must be between 1 and page_size_max")
-    metrics, admin = MetricsConfig(**values["metrics"]), AdminConfig(**values["admin"])
-    found += admin_contradictions(admin)
-    found += port_contradictions(server, metrics, admin)
+    found += _observation_contradictions(values)
     return found + webhook_contradictions(WebhooksConfig(**values["webhooks"]))
 
 
@@ -227,6 +225,23 @@ def _is_base_url(text: str) -> bool:
         return bool(_BASE_URL.fullmatch(text) and parts.hostname and parts.port != 0)
     except ValueError:  # an invalid port or IPv6 address
         return False
+
+
+def _observation_contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    tracing, admin = TracingConfig(**values["tracing"]), AdminConfig(**values["admin"])
+    server, metrics = ServerConfig(**values["server"]), MetricsConfig(**values["metrics"])
+    found = admin_contradictions(admin) + port_contradictions(server, metrics, admin)
+    development = PluginsConfig(**values["plugins"]).environment == "development"
+    if development and AuthConfig(**values["auth"]).environment == "production":
+        found.append(
+            "[plugins] environment: development writes what exceptions say to the log, and must "
+            "not be set where [auth] environment is production"
+        )
+    if not 0 <= tracing.sample_ratio <= 1:
+        found.append("[tracing] sample_ratio must be from 0 to 1")
+    if tracing.endpoint and not _is_base_url(tracing.endpoint):
+        found.append("[tracing] endpoint must start with http:// or https://, and name a host")
+    return found
 
 
 def port_contradictions(

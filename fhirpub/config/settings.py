@@ -17,7 +17,7 @@ from typing import Literal
 from fhirpub.config.administration import AdminConfig
 from fhirpub.config.audit import AuditConfig
 from fhirpub.config.batch import BatchConfig
-from fhirpub.config.monitoring import LogsConfig, MetricsConfig
+from fhirpub.config.monitoring import LogsConfig, MetricsConfig, TracingConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import setting as _setting
@@ -127,6 +127,12 @@ class PluginsConfig:
 
     enabled: list[str] = _setting(
         ["diagnosticreport"], "Names of enabled plugins. `fhirpub plugins` lists all of them."
+    )
+    environment: Literal["production", "development"] = _setting(
+        "production",
+        "development: if code of a plugin fails, the log has the traceback and what the exception "
+        "says, which may be data of the request. It prevents the start where [auth] environment "
+        "is production. production: the log has the exception's type, file and line.",
     )
 
 
@@ -328,6 +334,7 @@ class Config:
     logs: LogsConfig = field(default_factory=LogsConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     admin: AdminConfig = field(default_factory=AdminConfig)
+    tracing: TracingConfig = field(default_factory=TracingConfig)
     by_type: Mapping[str, TypeConfig] = field(default_factory=dict)
     """The options of each type, by the name of its plugin: the type in lower case."""
 

@@ -27,7 +27,8 @@ from fhirpub.http.connections import ConnectionLimits, ConnectionTable, accept_s
 from fhirpub.http.exchange import Exchange, Peer
 from fhirpub.http.head import UNREAD, Fields, HeadTooLong, HeadTooSlow, read_head
 from fhirpub.http.reader import RequestReader, TooLong
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 
 _TURN_BYTES = 8_192
 """After this many bytes of buffered heads, other connections get the loop. A client that sends one

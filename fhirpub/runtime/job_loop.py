@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from fhirpub.errors import FhirpubError
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.runtime.memory import return_memory, tune_allocator
 from fhirpub.runtime.memory_file import MemoryFile
 

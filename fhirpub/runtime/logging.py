@@ -7,26 +7,22 @@ import io
 import logging
 import os
 import sys
-import traceback
 from collections.abc import MutableMapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 import structlog
 
 from fhirpub.runtime.clock import Clock, now_ms
+from fhirpub.runtime.faults import where
 from fhirpub.runtime.log_sampling import WINDOW_MS, LineSampler
+from fhirpub.runtime.log_stream import LogStream
+from fhirpub.runtime.request_lines import RequestLines, plain
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _SAMPLED = {
-    "not authenticated": "reason",
-    "token refused": "reason",
     "keys not fetched": "reason",
-    "token not revoked": "reason",
     "address not permitted": "client_id",
-    "refused": "status",
-    "store unavailable": "reason",
     "failed": "place",
 }
 """Events that a caller without a token can cause, and the field that distinguishes their kinds."""
@@ -39,16 +35,23 @@ def configure(
 
     Of lines that a caller without a token can cause, only some are written (D-300).
     """
+    global _request_lines  # noqa: PLW0603 - as structlog keeps its configuration
     sampling = _Sampling(clock)
-    lines: Any = _Lines(stream or _standard_error())
+    lines: Any = LogStream(stream or _standard_error(), lost=_report_lost)
+    _request_lines = RequestLines(
+        lines, form=form, least=_LEVELS[level], admits=sampling.admits, clock=clock
+    )
     renderer: Any = structlog.processors.JSONRenderer()
+    below: list[Any] = []
     if form == "text":
         renderer = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
+        below = [_traceback_below]
     shared: list[Any] = [
         _fault,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _one_line,
+        *below,
     ]
     structlog.configure(
         processors=[sampling, *shared, renderer],
@@ -95,16 +98,17 @@ class _Sampling:
         field = _SAMPLED.get(name)
         if field is None or event.get("client") is not None:
             return event
-        if self._admits(level, name, str(event.get(field))):
+        if self.admits(level, name, str(event.get(field))):
             return event
         raise structlog.DropEvent
 
     def admits_record(self, record: logging.LogRecord) -> bool:
         """Return whether a library's line is written, as a filter of a handler."""
         place = f"{record.filename}:{record.lineno}"
-        return self._admits(record.levelname.lower(), "a library logged", place)
+        return self.admits(record.levelname.lower(), "a library logged", place)
 
-    def _admits(self, level: str, event: str, reason: str) -> bool:
+    def admits(self, level: str, event: str, reason: str) -> bool:
+        """Count a line of a kind, and return whether it is one of those that are written."""
         if not self._sampler.milliseconds_left():
             self._report()
         if self._sampler.admits(level, event, reason):
@@ -131,24 +135,16 @@ class _Sampling:
             write("lines left out", line=kind.event, reason=kind.reason, count=count)
 
 
-class _Lines(io.TextIOBase):
-    """A stream that drops a line which cannot be written: no request and no task fails for it.
+_request_lines: RequestLines | None = None
 
-    The disk may be full (OSError), the reading process may have ended (OSError), or the stream
-    has been closed before this one, as at the end of a process (ValueError).
-    """
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+def request_lines() -> RequestLines | None:
+    """Return what writes the lines of requests; None where no log is configured."""
+    return _request_lines
 
-    def write(self, text: str) -> int:
-        with suppress(OSError, ValueError):
-            self._stream.write(text)
-        return len(text)
 
-    def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self._stream.flush()
+def _report_lost(count: int) -> None:
+    logger().warning("lines left out", line="any", reason="the log is not read", count=count)
 
 
 def logger() -> Any:
@@ -175,19 +171,13 @@ def _fault(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]
     return event
 
 
-def where(problem: BaseException) -> dict[str, Any]:
-    """Return the type of an exception, and the file and line that raised it."""
-    frames = traceback.extract_tb(problem.__traceback__)
-    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return {"error": type(problem).__name__, "place": place}
-
-
 def _one_line(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
     """Take control characters out of what came from outside (CWE-117)."""
-    return {key: _plain(value) for key, value in event.items()}
+    return {key: plain(value) for key, value in event.items()}
 
 
-def _plain(value: Any) -> Any:
-    if not isinstance(value, str) or value.isprintable():
-        return value
-    return "".join(name if name.isprintable() else "\N{REPLACEMENT CHARACTER}" for name in value)
+def _traceback_below(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Put a traceback below its line, for developers who read it."""
+    if frames := event.pop("traceback", None):
+        event["exception"] = "\n".join(f"    {frame}" for frame in frames)
+    return event

@@ -130,8 +130,13 @@ class Metrics(Collector):
 
     # What is counted, where it takes more than a word.
 
-    def count_response(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered. ``route`` is a row of the table of URLs."""
+    def count_response(
+        self, method: str, route: str, status: int, seconds: float, trace_id: str = ""
+    ) -> None:
+        """Count a request that was answered. ``route`` is a row of the table of URLs.
+
+        ``trace_id`` names its trace, if that is sent to a collector.
+        """
         key = (method_word(method), route, status)
         found = self._answers.get(key)
         if found is None:
@@ -141,8 +146,9 @@ class Metrics(Collector):
                 self._request_seconds.labels(method, route),
             )
         count, duration = found
+        exemplar = {"trace_id": trace_id} if trace_id else None
         count.inc()
-        duration.observe(seconds)
+        duration.observe(seconds, exemplar)
 
     def count_registration(self, type_name: str, *, created: bool) -> None:
         """Count a registration, or the repetition of one."""

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from fhirpub.errors import FhirpubError, SecretsUnavailable, StoreUnavailable
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.runtime.stop_signals import STOP_SIGNALS, handle_stop_signals
 
 _MAX_WORKER_EXITS = 20

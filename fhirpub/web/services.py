@@ -20,6 +20,7 @@ from fhirpub.runtime.loop_lag import LoopLag
 from fhirpub.runtime.memory import MemoryTrimmer
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.process_pool import ProcessPool
+from fhirpub.runtime.tracing.spans import Tracer
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.admission.loop_turns import LoopTurns
@@ -73,6 +74,8 @@ class Services:
     """What the service itself publishes, by type and id."""
     processes: ProcessPool | None
     """Where dense and very large bodies are computed; None: in threads of this process."""
+    tracer: Tracer | None = None
+    """What begins spans; None if the service does not trace."""
     audit: AuditTrail | None = None
     """The audit trail; None if there is none."""
     openapi: tuple[str, bytes] = ("", b"")

@@ -10,13 +10,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from structlog.testing import capture_logs
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
 from tests.faults.seeded import StoreWrapper, opening
+from tests.log_lines import caught_lines
 
 SHA256 = hashlib.sha256(PDF).hexdigest()
 PATH = f"/fhir/r4/Binary/{SHA256}"
@@ -314,10 +314,10 @@ def test_a_document_that_cannot_be_read_to_its_end_is_cut_off_and_logged(
         lab = service.integrator()
         lab.register(register_body("cut", presentedForm=[document(data)]))
         path = f"/fhir/r4/Binary/{hashlib.sha256(data).hexdigest()}"
-        with capture_logs() as logged, pytest.raises(IncompleteRead):
-            lab.get(path, accept=accept)
+        with caught_lines() as log:
+            with pytest.raises(IncompleteRead):
+                lab.request("GET", path, None, {"Accept": accept, "X-Request-Id": "cut"})
+            line = log.of("cut")
         assert lab.get("/fhir/r4/DiagnosticReport").status == 200
 
-    assert [(record["event"], record["reason"]) for record in logged if "reason" in record] == [
-        ("store unavailable", "gone")
-    ]
+    assert (line["event"], line["level"], line["reason"]) == ("cut off", "error", "gone")

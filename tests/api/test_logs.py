@@ -393,7 +393,7 @@ def test_no_text_of_a_request_begins_a_line_of_its_own(tmp_path: Path, form: str
     assert len(lines) > asked
     for line in lines:
         assert line.isprintable(), line
-        assert re.match(r'\{.*"event": .*\}$' if form == "json" else r"\d{4}-\d\d-\d\dT", line)
+        assert re.match(r'\{.*"event":.*\}$' if form == "json" else r"\d{4}-\d\d-\d\dT", line)
         texts = json.loads(line).values() if form == "json" else [line]
         assert all(text.isprintable() for text in texts if isinstance(text, str)), line
 
@@ -517,7 +517,7 @@ def test_a_status_is_a_number_in_lines_of_text_too(tmp_path: Path) -> None:
         service.request("GET", "/metadata")
         output = written_by(service)
 
-    assert re.findall("answered .* status=(.*)", output) == ["200"]
+    assert re.findall(r"answered .* status=(\S+)", output) == ["200"]
 
 
 def test_refusals_without_a_valid_token_fill_no_disk(tmp_path: Path) -> None:
@@ -539,12 +539,12 @@ def test_refusals_without_a_valid_token_fill_no_disk(tmp_path: Path) -> None:
         output = written_by(service)
 
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    without = [line for line in lines if line["event"] == "refused" and not line["client"]]
+    without = [line for line in lines if line["event"] == "refused" and "client" not in line]
     assert {line["status"] for line in without} == {400, 401, 404}
-    assert len(without) <= 2 * 3 * LINES_PER_MINUTE  # in at most two minutes
-    assert {line["reason"] for line in lines if line["event"] == "not authenticated"} == {
+    assert len(without) <= 2 * 6 * LINES_PER_MINUTE  # in at most two minutes
+    assert {line["reason"] for line in without if line["status"] == 401} == {
         "no Authorization header",
         "base64url",
     }
-    assert len(lines) <= 2 * 6 * LINES_PER_MINUTE + 40
-    assert sum(line["event"] == "refused" and bool(line["client"]) for line in lines) == 30
+    assert len(lines) <= len(without) + 40
+    assert sum(line["event"] == "refused" and "client" in line for line in lines) == 30

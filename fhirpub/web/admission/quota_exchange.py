@@ -12,7 +12,8 @@ from contextlib import suppress
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import Clock
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.storage.quota_contract import QuotaStore
 from fhirpub.web.admission.quota_usage import Usage
 from fhirpub.web.admission.quotas import Quotas

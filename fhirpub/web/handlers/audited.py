@@ -19,11 +19,12 @@ from fhirpub.audit.record import (
     shared_members,
 )
 from fhirpub.audit.trail import AuditTrail
-from fhirpub.auth.caller import Caller
 from fhirpub.errors import StoreUnavailable
+from fhirpub.interactions.versions import with_trace
 from fhirpub.storage.contract import Version
 from fhirpub.web.handlers.lifecycle import RequestLifecycle
 from fhirpub.web.message.response_body import ResponseBody
+from fhirpub.web.observed import our_name
 
 _ID = re.compile(r"[A-Za-z0-9.:-]{1,64}")
 _SMALL_BYTES = 256 * 1024
@@ -74,7 +75,9 @@ class AuditedRequest(RequestLifecycle):
         self._patients = tuple(dict.fromkeys([*patients, *await self._patients_in(bodies)]))
 
     async def audited(self, version: Version, *, status: int = 200) -> Version:
-        """Return a version that was just made with the record of its write."""
+        """Return a version that was just made with the record of its write, and its trace."""
+        if self.trace is not None:
+            version = replace(version, events=with_trace(version.events, self.trace.header))
         if self.services.audit is None:
             return version
         patients = await self._patients_in((version.body,))
@@ -107,12 +110,6 @@ class AuditedRequest(RequestLifecycle):
         changing = super().dispatch()
         if changing is not None:
             await changing
-
-    @property
-    def acting(self) -> tuple[str, str] | None:
-        """The tenant and the client that act, if they are known."""
-        caller: Caller | None = getattr(self, "caller", None)
-        return (caller.tenant.id, caller.client_id) if caller is not None else None
 
     def finish(self, body: bytes = b"") -> None:
         """Send the answer once it is recorded."""
@@ -186,10 +183,9 @@ class AuditedRequest(RequestLifecycle):
             return ()
         return (name_of(self.type_name or self.audited_type, blanks[0]),)
 
+    def _resource_in_path(self) -> str:
+        blanks = self._path_parameters
+        return our_name(self.type_name or self.audited_type, blanks[0]) if blanks else ""
+
     audited_type: ClassVar[str] = "Endpoint"
     """What the path of a handler without a FHIR type names."""
-
-    @property
-    def address(self) -> str:
-        """The address of the client."""
-        return self.request.client_address(self.services.config.server.trusted_proxies)

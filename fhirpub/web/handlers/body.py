@@ -13,6 +13,7 @@ from fhirpub.interactions.context import Context, run_at
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.stages import Stages
+from fhirpub.runtime.tracing.spans import step
 from fhirpub.web.admission.quotas import Ticket
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.placement import (
@@ -257,7 +258,10 @@ class BodyHandler(BaseHandler):
         # A job waits for its process: the time of a real clock is that of its beginning.
         now = None if context.clock is now_ms else context.clock()
         run = partial(run_at, now=now, work=work)
-        return await compute(self.services, self.owner, run, chunks, size=size, is_dense=is_dense)
+        with step("validate"):
+            return await compute(
+                self.services, self.owner, run, chunks, size=size, is_dense=is_dense
+            )
 
     def is_for_loop(self, chunks: Sequence[bytes]) -> bool:
         """Return whether a body is so small that it is computed on the event loop."""
@@ -278,4 +282,5 @@ class BodyHandler(BaseHandler):
 
     async def run_on_loop(self, stages: Stages[T]) -> T:
         """Run a pure computation on the event loop, in a cohort."""
-        return await self.services.context.stages.run(stages, owner=self.owner)
+        with step("validate"):
+            return await self.services.context.stages.run(stages, owner=self.owner)

@@ -9,6 +9,7 @@ class LiveHandler(BaseHandler):
     """Report that the process is alive."""
 
     requires_token = False
+    level = "debug"
 
     def check_format(self) -> None:
         """Answer in JSON whatever is accepted."""

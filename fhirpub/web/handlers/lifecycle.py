@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from functools import cached_property
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -15,35 +13,25 @@ from tornado.httputil import ResponseStartLine
 from tornado.iostream import StreamClosedError
 
 from fhirpub.auth.caller import Caller
-from fhirpub.errors import (
-    NotAuthenticated,
-    QuotaExceeded,
-    SecretsUnavailable,
-    StorageQuotaExceeded,
-    StoreUnavailable,
-)
 from fhirpub.fhir.times import http_date
 from fhirpub.http.exchange import Headers
 from fhirpub.runtime.clock import now_ms
-from fhirpub.runtime.logging import logger, where
-from fhirpub.runtime.metrics import NO_ROUTE, method_word
 from fhirpub.storage.contract import BlobInfo
 from fhirpub.web.admission.quotas import Ticket
-from fhirpub.web.error_mapping import AddressNotPermitted, TooSlow, is_expected
+from fhirpub.web.error_mapping import TooSlow
 from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.message.request import Request
 from fhirpub.web.message.response_body import ResponseBody
+from fhirpub.web.observed import ObservedRequest
 from fhirpub.web.services import Services
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _PIECE_BYTES = 64 * 1024  # as much of each response is sent in one turn of the event loop
 
-_log = logger()
 T = TypeVar("T")
 
 
-class RequestLifecycle(ABC):
+class RequestLifecycle(ObservedRequest, ABC):
     """Takes one request through its phases and sends the response.
 
     In the order of the calls: :meth:`begin` once the head is parsed, :meth:`data_received` for
@@ -52,10 +40,6 @@ class RequestLifecycle(ABC):
     and :meth:`cancel` ends a request whose client has disconnected.
     """
 
-    caller: Caller
-    route = NO_ROUTE
-    """The path of its row in the table of URLs."""
-    status = 200
     ticket: Ticket | None = None
     """The quotas that the request is subject to, if its caller has any."""
 
@@ -66,19 +50,12 @@ class RequestLifecycle(ABC):
         type_name: str = "",
         blanks: Sequence[str] = (),
     ) -> None:
-        self.request = request
-        self.services = services
+        super().__init__(request, services)
         self.type_name = type_name
         self.headers = self.default_headers()
         self._path_parameters = blanks
         self._refusal: Exception | None = None
         self._answered = False
-
-    @cached_property
-    def request_id(self) -> str:
-        """The id by which this request is known in the log: the client's, or one of ours."""
-        asked = self.request.headers.get("X-Request-Id", "")
-        return asked if _REQUEST_ID.fullmatch(asked) else next(self.services.request_ids)
 
     def default_headers(self) -> Headers:
         """Return the headers that every answer begins with."""
@@ -98,6 +75,7 @@ class RequestLifecycle(ABC):
         sent ``Expect: 100-continue`` waits for it.
         """
         self.services.in_flight.add(self)
+        self.begin_span()
         if self.request.has_body():
             self.services.body_timeout.begin(self.request, self.too_slow)
         try:
@@ -159,6 +137,7 @@ class RequestLifecycle(ABC):
     async def _await_or_fail(
         self, work: Awaitable[None], failed: Callable[[Exception], None]
     ) -> None:
+        self.enter_span()
         try:
             await work
         except Exception as problem:  # noqa: BLE001
@@ -180,6 +159,7 @@ class RequestLifecycle(ABC):
     def leave(self) -> None:
         """End the request, also in the counts of its caller."""
         self.services.in_flight.discard(self)
+        self.note_end()
         if self.ticket is not None:
             self.ticket.leave()
 
@@ -194,10 +174,13 @@ class RequestLifecycle(ABC):
         sent = connection.write_headers(start_line, self.headers, body)
         connection.finish()
         if sent.done():
-            self.leave()
+            self._leave_after(sent)
         else:
-            sent.add_done_callback(lambda _sent: self.leave())
-        self._log_answer()
+            sent.add_done_callback(self._leave_after)
+
+    def _leave_after(self, sent: asyncio.Future[None]) -> None:
+        self._is_sent = not sent.cancelled() and sent.exception() is None
+        self.leave()
 
     def finish_with(self, body: ResponseBody) -> None:
         """Send an answer of any size, as fast as the client takes it."""
@@ -208,7 +191,6 @@ class RequestLifecycle(ABC):
         start_line = self._begin_answer(body.length)
         self.request.connection.write_headers(start_line, self.headers)
         self._sending = asyncio.create_task(self._send_in_pieces(body))
-        self._log_answer()
 
     def _begin_answer(self, length: int) -> ResponseStartLine:
         self._answered = True
@@ -217,7 +199,9 @@ class RequestLifecycle(ABC):
         services.request_memory.release(self.request)
         if length <= LARGE:  # else when all of it has left
             services.response_memory.release(self.request)
-        services.metrics.count_response(self.request.method, self.route, self.status, seconds)
+        method, trace_id = self.request.method, self.sampled_trace_id
+        services.metrics.count_response(method, self.route, self.status, seconds, trace_id)
+        self._length = 0 if method == "HEAD" else length
         if self.ticket is not None:
             self.headers.update(self.ticket.fields())
         if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
@@ -233,6 +217,7 @@ class RequestLifecycle(ABC):
                     async for piece in pieces:
                         await self._send_piece(memoryview(piece))
             connection.finish()
+            self._is_sent = True
         except (StreamClosedError, TimeoutError):
             connection.close()
         except Exception as problem:  # noqa: BLE001 - a fault is logged, too
@@ -249,7 +234,7 @@ class RequestLifecycle(ABC):
 
     def fail(self, problem: Exception) -> None:
         """Answer with a refusal or a fault, whatever was written until now."""
-        self.log_problem(problem)
+        self.note_problem(problem)
         if self._answered:  # too late for another answer: let the client know at least that
             self.leave()
             self.request.connection.close()
@@ -274,45 +259,3 @@ class RequestLifecycle(ABC):
         """The tenant whose shares of memory and threads the request takes, if there is one."""
         caller: Caller | None = getattr(self, "caller", None)
         return caller.tenant.id if caller else ""
-
-    def log_problem(self, problem: Exception) -> None:
-        """Log faults by place, never by content, refused tokens, and store failures.
-
-        Lines without a client are sampled (D-300).
-        """
-        facts = {"request_id": self.request_id}
-        if hasattr(self, "caller"):
-            facts["client"] = self.caller.client_id
-        if isinstance(problem, NotAuthenticated):
-            _log.info("not authenticated", reason=problem.reason, request_id=self.request_id)
-        elif isinstance(problem, AddressNotPermitted):
-            client_id, address = problem.client_id, problem.address
-            _log.warning("address not permitted", client_id=client_id, address=address, **facts)
-        elif isinstance(problem, StoreUnavailable):
-            self.services.metrics.store_unavailable.inc()
-            _log.warning("store unavailable", reason=problem.reason, **facts)
-        elif isinstance(problem, QuotaExceeded | StorageQuotaExceeded):
-            self.services.metrics.quota_refusals.labels(problem.quota).inc()
-            _log.info("quota used up", quota=problem.quota, request_id=self.request_id)
-        elif isinstance(problem, SecretsUnavailable):
-            _log.error("secrets unavailable", reason=problem.reason, request_id=self.request_id)
-        elif not is_expected(problem):
-            _log.error("failed", **where(problem), **facts)
-
-    def _log_answer(self) -> None:
-        status, request = int(self.status), self.request
-        if status < HTTPStatus.BAD_REQUEST:
-            if self.services.config.logs.level == "debug":
-                _log.debug("answered", status=status, method=method_word(request.method))
-            return
-        write: Callable[..., None] = _log.error if status >= 500 else _log.info
-        write(
-            "refused",
-            status=status,
-            method=method_word(request.method),
-            handler=type(self).__name__,
-            type=self.type_name,
-            request_id=self.request_id,
-            milliseconds=round(request.milliseconds(), 1),
-            client=getattr(getattr(self, "caller", None), "client_id", None),
-        )

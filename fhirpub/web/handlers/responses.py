@@ -180,6 +180,7 @@ class ResponseWriter(AuditedRequest):
 
     def set_version_headers(self, version: Version, *, registration: bool = False) -> None:
         """Set ETag and Last-Modified (D-85)."""
+        self.note_resource(version)
         style = self.services.config.fhir.last_modified_style
         as_instant = style == "specification" or (style == "by-route" and registration)
         moment = instant(version.updated) if as_instant else http_date(version.updated)
@@ -195,6 +196,7 @@ class ResponseWriter(AuditedRequest):
         """Write any refusal or fault as an OperationOutcome (D-139 to D-143)."""
         answer = response_for(problem)
         self.status = answer.status
+        self.note_issues(answer.issues)
         self.headers.update(headers_for(problem))
         context = self.services.context
         fhirpath = context.schemas.fhirpath

@@ -10,8 +10,11 @@ from random import Random
 
 from fhirpub.audit.record import Access, Agent, encode, name_of
 from fhirpub.runtime.clock import Clock
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.tracing.context import TraceContext
+from fhirpub.runtime.tracing.spans import Attributes, Tracer
 from fhirpub.storage.batching import GroupCommit
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import (
@@ -34,6 +37,7 @@ from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy, Next, Schedule, State, decide_retry
 from fhirpub.webhooks.transport.envelope import WebhookEvent, time_of
+from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.sender import Sender
 
 _STATES: dict[State, DeliveryState] = {
@@ -80,6 +84,7 @@ class Attempts:
         service_events: ServiceEvents,
         metrics: Metrics,
         clock: Clock,
+        tracer: Tracer | None,
     ) -> None:
         self._store = store
         self._sender = sender
@@ -88,6 +93,7 @@ class Attempts:
         self._service_events = service_events
         self._metrics = metrics
         self._clock = clock
+        self._tracer = tracer
         self._random = Random()  # noqa: S311 - spreads attempts, keeps no secret
         self._finishing: GroupCommit[_Finished, bool] = GroupCommit(
             self._finish, deadline_seconds=_DEADLINE_SECONDS
@@ -196,13 +202,27 @@ class Attempts:
         await self._finishing.drain()
 
     async def _send(self, line: EndpointWorker, delivery: Delivery) -> Outcome:
+        message = line.message(delivery, self._clock())
+        if self._tracer is None:
+            return await self._send_message(message)
+        parent = TraceContext.parse([message.traceparent])
+        span = self._tracer.start("deliver", "client", parent)
+        outcome = Outcome(reason="E_INTERNAL")
         try:
-            return await self._sender.attempt(line.message(delivery, self._clock()))
+            traced = replace(message, traceparent=span.context.header)
+            outcome = await self._send_message(traced)
+            return outcome
+        finally:
+            span.end(_attributes(message, outcome), failed=not outcome.delivered)
+
+    async def _send_message(self, message: Message) -> Outcome:
+        try:
+            return await self._sender.attempt(message)
         except Exception as problem:  # noqa: BLE001 - one delivery must not stop the others
             _log.error(
                 "webhook could not be sent",
-                endpoint=delivery.endpoint,
-                event_id=delivery.event_id,
+                endpoint=message.endpoint,
+                event_id=message.event_id,
                 **where(problem),
             )
             return Outcome(reason="E_INTERNAL")
@@ -279,6 +299,19 @@ class Attempts:
                 "emit", partial(self._appender.append, subscriber, [event])
             )
             self.enqueue(made)
+
+
+def _attributes(message: Message, outcome: Outcome) -> Attributes:
+    return {
+        "http.request.method": "POST",
+        "http.response.status_code": int(outcome.status or 0),
+        "fhirpub.outcome": outcome.word,
+        "fhirpub.endpoint": message.endpoint,
+        "fhirpub.event_id": message.event_id,
+        "fhirpub.event_type": message.event_type,
+        "fhirpub.attempt": message.number,
+        "fhirpub.tenant": message.tenant,
+    }
 
 
 def _completed(attempt: Attempt, outcome: Outcome, ended: int) -> Attempt:

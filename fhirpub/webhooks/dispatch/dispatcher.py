@@ -13,7 +13,8 @@ from itertools import islice
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.runtime.clock import Clock
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.attempts import Attempts

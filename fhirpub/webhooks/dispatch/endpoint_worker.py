@@ -14,6 +14,7 @@ from fhirpub.webhooks.dispatch.send_window import SendWindow
 from fhirpub.webhooks.management.secret_encryption import token_of
 from fhirpub.webhooks.policy.endpoint_health import ANEW, EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy
+from fhirpub.webhooks.transport.envelope import trace_of
 from fhirpub.webhooks.transport.message import Message
 
 _DOUBTED_MS = 1_000
@@ -141,6 +142,7 @@ class EndpointWorker:
             body=delivery.body,
             number=delivery.number,
             sequence=delivery.sequence,
+            traceparent=trace_of(delivery.body),
         )
 
     @property

@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import TypeVar
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 
 _FIRST_WAIT = 0.1
 _MAX_WAIT = 2.0

@@ -7,8 +7,12 @@ repeat, and a version is marked only after all its deliveries are durable, in th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
+from fhirpub.runtime.tracing.context import TraceContext
+from fhirpub.runtime.tracing.spans import Span, Tracer
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQueueStore, Endpoint, OutboxEntry
 from fhirpub.webhooks.dispatch.appender import Appender
@@ -38,12 +42,15 @@ class Relay:
         leases: Leases,
         fhir_url: str,
         enqueue: Enqueue,
+        tracer: Tracer | None = None,
     ) -> None:
         self._store = store
         self._appender = appender
         self._leases = leases
         self._fhir_url = fhir_url
         self._enqueue = enqueue
+        self._tracer = tracer
+        self._spans: list[Span] = []
         self._faulty: set[_Key] = set()
         self._unmarked: set[_Key] = set()
         self.oldest: int | None = None
@@ -61,6 +68,14 @@ class Relay:
 
         Raises StoreUnavailable; then it is to be called again.
         """
+        try:
+            return await self._relay(most)
+        finally:
+            for span in self._spans:
+                span.end({})
+            self._spans.clear()
+
+    async def _relay(self, most: int) -> int | None:
         if not await self._leads():
             self.oldest = None
             return None
@@ -119,7 +134,7 @@ class Relay:
             if tenant not in found:
                 continue
             try:
-                found[tenant] += events_of(version, fhir_url=self._fhir_url)
+                found[tenant] += map(self._traced, events_of(version, fhir_url=self._fhir_url))
             except Exception as problem:  # noqa: BLE001 - one version must not stop the others
                 # It stays in the outbox: a later release may be able to read it.
                 self._faulty.add((version.id, version.version))
@@ -127,6 +142,15 @@ class Relay:
                     "events not relayed", id=version.id, version=version.version, **where(problem)
                 )
         return found
+
+    def _traced(self, event: WebhookEvent) -> WebhookEvent:
+        """Begin the span of an event in the trace of its request, and let deliveries follow it."""
+        parent = TraceContext.parse([event.traceparent])
+        if self._tracer is None or parent is None:
+            return event
+        span = self._tracer.start("relay", "producer", parent)
+        self._spans.append(span)
+        return replace(event, traceparent=span.context.header)
 
     def _fan_out(
         self, events_by_tenant: Mapping[str, Sequence[WebhookEvent]], endpoints: Iterable[Endpoint]

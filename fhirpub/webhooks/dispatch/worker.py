@@ -15,6 +15,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.runtime.metrics import Metrics
+from fhirpub.runtime.tracing.spans import Tracer
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
 from fhirpub.webhooks.dispatch.appender import Appender
@@ -43,7 +44,7 @@ _log = logger()
 class WebhookWorker:
     """Relays and sends as long as :meth:`running`; any number of processes may do so."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, all of it by name
         self,
         store: Store,
         *,
@@ -52,6 +53,7 @@ class WebhookWorker:
         metrics: Metrics,
         clock: Clock,
         sender: Sender,
+        tracer: Tracer | None = None,
     ) -> None:
         settings = config.webhooks
         self._store = store
@@ -71,6 +73,7 @@ class WebhookWorker:
             service_events=ServiceEvents(config.base_url),
             metrics=metrics,
             clock=clock,
+            tracer=tracer,
         )
         self._dispatcher = Dispatcher(
             store,
@@ -87,6 +90,7 @@ class WebhookWorker:
             leases=self._leases,
             fhir_url=f"{config.base_url}/fhir/r4",
             enqueue=self._dispatcher.enqueue,
+            tracer=tracer,
         )
         self._relaying = PeriodicTask("relay", self._relay_some)
         self._sweeping = PeriodicTask("sweep", self._sweep)

@@ -1,7 +1,8 @@
 """From a committed version to the bytes that receivers get.
 
 They hold the five fields of the specification, and two more: the version of this form, and a
-number by which a receiver can prove that it missed nothing.
+number by which a receiver can prove that it missed nothing. A third, the trace, is there only if
+the request that made the version belongs to one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from fhirpub.storage.webhook_contract import OutboxEntry, Payload
 
 API_VERSION = "1"
 _IDS = ("resource_type", "id", "version_id", "self")
+_TRACE = "traceparent"
+_QUOTED_TRACE = b'"traceparent":'
 LARGEST_BODY = 20_000
 """Bytes of a body; a larger event is sent with ids only."""
 
@@ -27,7 +30,8 @@ class WebhookEvent:
     ``id`` and ``transaction_id`` are of ``[A-Za-z0-9_]{1,64}``, ``type`` is
     ``<composition_type>.<action>``, ``time`` in milliseconds UTC is that of the version. ``ids``
     names the version, ``details`` holds what the resource type adds. ``resource`` is
-    ``Type/id``, empty for events about no resource.
+    ``Type/id``, empty for events about no resource. ``traceparent`` names the trace of the request
+    that made the version, empty if there is none (D-372).
     """
 
     id: str
@@ -37,6 +41,7 @@ class WebhookEvent:
     ids: Mapping[str, Any]
     details: Mapping[str, Any]
     resource: str = ""
+    traceparent: str = ""
 
     def body(self, *, sequence: int, payload: Payload = "standard") -> bytes:
         """Return the body for one endpoint, the same bytes at every call."""
@@ -46,6 +51,7 @@ class WebhookEvent:
 
     def _json(self, sequence: int, details: Mapping[str, Any]) -> bytes:
         address = {"self": self.ids["self"]}
+        trace = {_TRACE: self.traceparent} if self.traceparent else {}
         return dumps(
             {
                 "transaction_id": self.transaction_id,
@@ -54,6 +60,7 @@ class WebhookEvent:
                 "timestamp": instant(self.time),
                 "sequence": sequence,
                 "api_version": API_VERSION,
+                **trace,
                 "data": {**self.ids, **details} | address,
             }
         )
@@ -70,6 +77,11 @@ def time_of(body: bytes) -> int:
     """Return the time of the event in a body of ours, in milliseconds UTC."""
     moment = parse_instant(loads_stored(body)["timestamp"])
     return moment or 0
+
+
+def trace_of(body: bytes) -> str:
+    """Return the trace that a body of ours names, empty if it names none."""
+    return str(loads_stored(body).get(_TRACE, "")) if _QUOTED_TRACE in body else ""
 
 
 def events_of(version: OutboxEntry, *, fhir_url: str) -> tuple[WebhookEvent, ...]:
@@ -91,6 +103,7 @@ def events_of(version: OutboxEntry, *, fhir_url: str) -> tuple[WebhookEvent, ...
             time=version.updated,
             ids=ids,
             resource=f"{version.type}/{version.id}",
+            traceparent=stored.get(_TRACE, ""),
             details={
                 name: value
                 for name, value in stored["data"].items()

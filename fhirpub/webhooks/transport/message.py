@@ -12,7 +12,7 @@ class Message:
     ``body`` is sent byte for byte, at every attempt. ``secrets`` are those that sign, newest
     first; ``number`` counts the attempts from 1; ``sequence`` is the event's place in the
     endpoint's. ``tenant`` owns the endpoint. Messages of one ``endpoint`` may share a connection;
-    without one each has its own.
+    without one each has its own. ``traceparent`` is the header of that name, empty for none.
     """
 
     tenant: str
@@ -25,3 +25,4 @@ class Message:
     number: int
     sequence: int
     endpoint: str = ""
+    traceparent: str = ""

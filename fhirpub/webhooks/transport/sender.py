@@ -127,6 +127,7 @@ class Sender:
 
     def _headers(self, message: Message) -> dict[str, str]:
         now = self._clock() // 1000
+        trace = {"traceparent": message.traceparent} if message.traceparent else {}
         return {
             "Content-Type": "application/json",
             "User-Agent": self._agent,
@@ -135,6 +136,7 @@ class Sender:
             "X-Webhook-Event": message.event_type,
             "X-Webhook-Attempt": str(message.number),
             "X-Webhook-Sequence": str(message.sequence),
+            **trace,
             **signed_headers(message.event_id, now, message.body, secrets=message.secrets),
         }
 

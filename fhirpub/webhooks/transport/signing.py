@@ -172,7 +172,8 @@ def _base64(mac: bytes) -> str:
 # What a framework may have made of the body before it was verified.
 
 _NAMES = (
-    *("transaction_id", "event_id", "event_type", "timestamp", "sequence", "api_version", "data"),
+    *("transaction_id", "event_id", "event_type", "timestamp", "sequence", "api_version"),
+    *("traceparent", "data"),
     *("resource_type", "id", "version_id", "identifier", "system", "value"),
     *("status", "previous_status", "self"),
 )

@@ -626,7 +626,7 @@ def test_no_secret_and_no_token_is_ever_logged() -> None:
 
     secret, signature = ran.stdout.split()
     events = [json.loads(line)["event"] for line in ran.stderr.splitlines()]
-    assert events == ["token granted", *["token refused"] * 4]
+    assert events == ["token granted"]
     assert secret not in ran.stderr
     assert signature not in ran.stderr
 

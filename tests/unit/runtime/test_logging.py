@@ -14,7 +14,8 @@ import pytest
 import structlog
 
 from fhirpub.runtime.log_sampling import LINES_PER_MINUTE, WINDOW_MS
-from fhirpub.runtime.logging import configure, logger
+from fhirpub.runtime.logging import configure, logger, request_lines
+from fhirpub.runtime.request_lines import Fact
 
 
 @dataclass
@@ -45,14 +46,17 @@ def log() -> Iterator[Log]:
     root.setLevel(level)
 
 
+def write_line(event: str, *, kind: str = "401", **facts: Fact) -> None:
+    """Write the line of a request."""
+    lines = request_lines()
+    assert lines is not None
+    lines.write("info", event, facts, kind=kind)
+
+
 @pytest.mark.parametrize(
     ("event", "facts"),
     [
-        ("not authenticated", {"reason": "expired"}),
-        ("token refused", {"reason": "the credentials are wrong"}),
-        ("refused", {"status": 401, "client": None}),
-        ("refused", {"status": 400, "client": None}),
-        ("store unavailable", {"reason": "no primary"}),
+        ("address not permitted", {"client_id": "c-1", "address": "192.0.2.1"}),
         ("failed", {"place": "a.py:1", "error": "ValueError"}),
     ],
 )
@@ -65,7 +69,24 @@ def test_of_equal_lines_without_a_client_some_are_written(
     assert log.count(event) == LINES_PER_MINUTE
 
 
-@pytest.mark.parametrize("event", ["refused", "store unavailable", "failed"])
+@pytest.mark.parametrize("event", ["answered", "refused", "cut off"])
+def test_of_equal_lines_of_requests_without_a_client_some_are_written(
+    log: Log, event: str
+) -> None:
+    for number in range(1_000):
+        write_line(event, request_id=f"{number}")
+
+    assert log.count(event) == LINES_PER_MINUTE
+
+
+def test_every_line_of_a_request_with_a_client_is_written(log: Log) -> None:
+    for _ in range(100):
+        write_line("refused", client="c-1")
+
+    assert log.count("refused") == 100
+
+
+@pytest.mark.parametrize("event", ["address not permitted", "failed"])
 def test_every_line_with_a_client_is_written(log: Log, event: str) -> None:
     for _ in range(100):
         logger().info(event, status=422, reason="x", place="y", client="c-1")
@@ -82,34 +103,34 @@ def test_every_line_of_another_event_is_written(log: Log) -> None:
 
 def test_a_reason_that_is_frequent_hides_no_other(log: Log) -> None:
     for _ in range(1_000):
-        logger().info("not authenticated", reason="expired")
-    logger().info("not authenticated", reason="signature")
+        write_line("refused", kind="expired")
+    write_line("refused", kind="signature", reason="signature")
 
     assert log.lines[-1]["reason"] == "signature"
 
 
 def test_the_next_line_after_a_minute_reports_how_many_were_left_out(log: Log) -> None:
     for _ in range(1_000):
-        logger().warning("store unavailable", reason="no primary")
+        write_line("refused", kind="no primary")
     log.now += WINDOW_MS
-    logger().warning("store unavailable", reason="no primary")
+    write_line("refused", kind="no primary")
 
     report, line = log.lines[-2:]
     del report["timestamp"]
     assert report == {
         "event": "lines left out",
-        "line": "store unavailable",
+        "line": "refused",
         "reason": "no primary",
         "count": 1_000 - LINES_PER_MINUTE,
-        "level": "warning",
+        "level": "info",
     }
-    assert line["event"] == "store unavailable"
+    assert line["event"] == "refused"
 
 
 async def test_the_end_of_the_minute_reports_it_without_another_line(log: Log) -> None:
     log.now += WINDOW_MS - 50
     for _ in range(1_000):
-        logger().info("not authenticated", reason="expired")
+        write_line("refused", kind="expired")
     assert log.count("lines left out") == 0
 
     await until(lambda: log.count("lines left out") > 0)

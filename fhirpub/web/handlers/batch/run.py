@@ -11,6 +11,8 @@ from fhirpub.errors import Busy, FhirpubError, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.batch.envelope import Entry, EntryRequest, urns_in
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.problems import BatchProblem, ContentProblem
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.runtime.stages import Stages
 from fhirpub.web.admission.memory_budget import has_disconnected
 from fhirpub.web.error_mapping import response_for
@@ -39,6 +41,8 @@ _LOOK_EVERY = 16
 """After so many entries the client may have disconnected: to look takes a call of the system."""
 _RETRY_SECONDS = 5
 _READS = frozenset({"GET", "HEAD"})
+
+_log = logger()
 
 
 class BatchTimeout(Busy):
@@ -104,7 +108,7 @@ class BatchRun:
         except FhirpubError as problem:
             return self._refusal(problem)
         except Exception as problem:  # noqa: BLE001 - a fault is answered as well
-            self._batch.log_problem(problem)
+            _log.error("failed", **where(problem), request_id=self._batch.request_id)
             return self._refusal(problem)
 
     def _refusal(self, problem: Exception) -> EntryAnswer:
@@ -147,6 +151,8 @@ class BatchRun:
         sent = self._batch.request.headers
         request = request_of(entry, target, body, sent, exchange, proxied)
         request.headers["X-Request-Id"] = f"{self._batch.request_id}-{place}"
+        if self._batch.trace is not None:
+            request.headers["Traceparent"] = self._batch.trace.header
         handler = self._find_handler(request, self._services)
         check_conditions(entry, handler, at)
         later = handler.begin()

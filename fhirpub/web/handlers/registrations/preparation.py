@@ -13,6 +13,7 @@ from fhirpub.interactions.submission.cut import cut_documents, read_cut
 from fhirpub.interactions.submission.held import ReadBody, read_with
 from fhirpub.interactions.validation.validation import MisplacedCut
 from fhirpub.runtime.stages import Stages, run_to_completion
+from fhirpub.runtime.tracing.spans import step
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.patients.held import find_held
 from fhirpub.web.handlers.placement import LARGE, joined
@@ -49,9 +50,10 @@ class Preparation:
             services = handler.services
             services.trimmer.note_large_work()
             work = partial(_prepare_without_documents, prepare=self.prepare, read_body=read_body)
-            prepared = await services.threads.run(
-                handler.owner, lambda: work(services.context, _join(chunks))
-            )
+            with step("validate"):
+                prepared = await services.threads.run(
+                    handler.owner, lambda: work(services.context, _join(chunks))
+                )
             if prepared is not None:
                 return prepared
         return await handler.compute_chunks(partial(self.prepare, read_body=read_body), chunks)

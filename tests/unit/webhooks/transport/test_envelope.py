@@ -15,10 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from referencing import Registry, Resource
 
+from fhirpub.interactions.versions import with_trace
 from fhirpub.plugin_api import Change
 from fhirpub.storage.contract import Version
 from fhirpub.storage.webhook_contract import OutboxEntry, Payload
-from fhirpub.webhooks.transport.envelope import LARGEST_BODY, WebhookEvent, events_of
+from fhirpub.webhooks.transport.envelope import (
+    LARGEST_BODY,
+    WebhookEvent,
+    events_of,
+    trace_of,
+    without_details,
+)
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 
 FHIR_URL = "https://lab.example/fhir/r4"
@@ -63,6 +70,8 @@ def event_of(version: Version, *, before: str | None = None, value: str = "R-1")
 
 CREATED = event_of(VERSION)
 UPDATED = event_of(replace(VERSION, version=2, status="amended"), before="final")
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+TRACED = replace(UPDATED, traceparent=TRACE)
 
 
 def test_a_registration_is_sent_as_created() -> None:
@@ -90,6 +99,30 @@ def test_an_update_includes_the_previous_status() -> None:
     assert (data["version_id"], data["status"], data["previous_status"]) == (
         *("2", "amended", "final"),
     )
+
+
+@pytest.mark.parametrize("payload", ["standard", "id-only"])
+def test_a_body_names_the_trace_of_its_request(payload: Payload) -> None:
+    body = TRACED.body(sequence=1, payload=payload)
+
+    assert trace_of(body) == TRACE
+    assert trace_of(without_details(body)) == TRACE
+
+
+def test_a_body_without_a_trace_names_none() -> None:
+    named = replace(UPDATED, details={"traceparent": TRACE})
+
+    assert trace_of(UPDATED.body(sequence=1)) == ""
+    assert trace_of(named.body(sequence=1)) == ""
+
+
+def test_the_trace_that_was_stored_with_a_version_is_that_of_its_events() -> None:
+    stored = with_trace(b'[{"id":"x.1.1","type":"a.b","data":{}}]', TRACE)
+
+    (event,) = events_of(OutboxEntry.of(replace(VERSION, events=stored)), fhir_url=FHIR_URL)
+
+    assert event.traceparent == TRACE
+    assert "traceparent" not in event.details
 
 
 def test_an_endpoint_may_be_sent_ids_only() -> None:
@@ -138,7 +171,7 @@ def validator_of(event_type: str) -> jsonschema.Draft202012Validator:
 
 
 @pytest.mark.parametrize("payload", ["standard", "id-only"])
-@pytest.mark.parametrize("event", [CREATED, UPDATED], ids=lambda event: event.type)
+@pytest.mark.parametrize("event", [CREATED, UPDATED, TRACED], ids=["created", "updated", "traced"])
 def test_every_body_is_as_its_schema_says(event: WebhookEvent, payload: Payload) -> None:
     body = json.loads(event.body(sequence=1, payload=payload))
 
@@ -147,7 +180,7 @@ def test_every_body_is_as_its_schema_says(event: WebhookEvent, payload: Payload)
 
 @pytest.mark.parametrize("event", [CREATED, UPDATED], ids=lambda event: event.type)
 def test_a_schema_names_everything_that_is_sent(event: WebhookEvent) -> None:
-    body = json.loads(event.body(sequence=1))
+    body = json.loads(replace(event, traceparent=TRACE).body(sequence=1))
     every, own = SCHEMAS["envelope"]["properties"], SCHEMAS[event.type]["properties"]
 
     assert body.keys() == every.keys()

@@ -1,0 +1,115 @@
+"""Where log lines are written: no write fails, and none waits for the process that reads them."""
+
+from __future__ import annotations
+
+import atexit
+import io
+import os
+import select
+import stat
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
+
+MAX_WAITING = 1024 * 1024
+"""Characters of lines that wait for a slow reader; further lines are dropped, and counted."""
+_MAX_LINE = select.PIPE_BUF // 4
+"""A pipe that is ready takes PIPE_BUF bytes at once; a character has at most four."""
+_LAST_SECONDS = 1.0
+
+
+class LogStream(io.TextIOBase):
+    """A stream of lines, one a write.
+
+    A line that cannot be written is dropped: no request and no task fails for it. The disk may
+    be full (OSError), the reading process may have ended (OSError), or the stream has been closed
+    before this one, as at the end of a process (ValueError).
+
+    A pipe is asked first whether it takes a line: its reader may be slow or stopped, and the event
+    loop would wait for it. What it does not take waits for a thread, which exists only then.
+    Of several processes that write to one full pipe, one may still take the room from another
+    between its question and its line. ``lost`` is called with the number of dropped lines once
+    there is room again.
+    """
+
+    def __init__(self, stream: TextIO, *, lost: Callable[[int], None]) -> None:
+        self._stream = stream
+        self._is_ready = _readiness(stream)
+        self._report_lost = lost
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
+        atexit.register(self._wait_for_last)
+
+    def _reset(self) -> None:
+        """Begin without waiting lines: after a fork they are the parent's."""
+        self._waiting: deque[str] = deque()
+        self._size = self._lost = 0
+        self._writer: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def write(self, text: str) -> int:
+        """Write a line, now or when the reader is ready."""
+        if self._waiting or not self._is_ready(text):
+            self._set_aside(text)
+        else:
+            self._write_now(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def _write_now(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+
+    def _set_aside(self, text: str) -> None:
+        with self._lock:
+            if self._size + len(text) > MAX_WAITING:
+                self._lost += 1
+                return
+            self._waiting.append(text)
+            self._size += len(text)
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write_waiting, daemon=True)
+                with suppress(RuntimeError):  # the interpreter ends, and starts no thread
+                    self._writer.start()
+
+    def _write_waiting(self) -> None:
+        while text := self._first_waiting():
+            self._write_now(text)
+            with self._lock:
+                self._waiting.popleft()
+                self._size -= len(text)
+
+    def _first_waiting(self) -> str:
+        """Return the line to write next; empty if there is none, which ends the thread."""
+        with self._lock:
+            if self._waiting:
+                return self._waiting[0]
+            self._writer, lost, self._lost = None, self._lost, 0
+        if lost:
+            self._report_lost(lost)
+        return ""
+
+    def _wait_for_last(self) -> None:
+        """Give the reader a moment for the last lines when the process ends."""
+        writer = self._writer
+        if writer is not None and writer.is_alive():
+            writer.join(_LAST_SECONDS)
+
+
+def _readiness(stream: TextIO) -> Callable[[str], bool]:
+    """Return what tells whether a line can be written at once; a file always takes it."""
+    try:
+        number = stream.fileno()
+        if stat.S_ISREG(os.fstat(number).st_mode):
+            return lambda _line: True
+    except (OSError, ValueError, AttributeError):
+        return lambda _line: True
+    poll = select.poll()
+    poll.register(number, select.POLLOUT)
+    return lambda line: len(line) <= _MAX_LINE and bool(poll.poll(0))

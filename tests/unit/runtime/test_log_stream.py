@@ -1,0 +1,124 @@
+"""No line of the log makes the event loop wait, or fail."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TextIO
+
+import pytest
+
+from fhirpub.runtime.log_stream import MAX_WAITING, LogStream
+from tests.waiting import wait_until
+
+LINE = "x" * 99 + "\n"
+
+
+@dataclass
+class Pipe:
+    """A log that is a pipe, whose reader reads only when it is asked to."""
+
+    reading: int
+    writing: TextIO
+    lost: list[int] = field(default_factory=list)
+
+    def fill(self) -> None:
+        """Fill it, so that the next write would wait."""
+        number = self.writing.fileno()
+        os.set_blocking(number, False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                os.write(number, b"#" * 4096)
+        os.set_blocking(number, True)
+
+    def drain(self) -> bytes:
+        """Return what has come since."""
+        os.set_blocking(self.reading, False)
+        found = b""
+        with suppress(BlockingIOError):
+            while True:
+                found += os.read(self.reading, 65_536)
+        return found
+
+    def read(self) -> str:
+        """Return what has come up to the line "end", leaving out what filled it."""
+        found = b""
+        while not found.endswith(b"end\n"):
+            found += self.drain()
+            time.sleep(0.001)
+        return found.decode().lstrip("#")
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    """A pipe with nothing in it."""
+    reading, writing = os.pipe()
+    stream = io.TextIOWrapper(io.FileIO(writing, "w"), write_through=True)
+    yield Pipe(reading, stream)
+    os.close(reading)
+    stream.close()
+
+
+def test_lines_for_a_reader_that_does_not_read_wait_for_nobody(pipe: Pipe) -> None:
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    pipe.fill()
+
+    begun = time.perf_counter()
+    for _ in range(1_000):
+        log.write(LINE)
+    seconds = time.perf_counter() - begun
+    log.write("end\n")
+
+    assert seconds < 1
+    assert pipe.read() == LINE * 1_000 + "end\n"
+    assert pipe.lost == []
+
+
+def test_lines_that_wait_are_bounded_and_the_others_are_counted(pipe: Pipe) -> None:
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    pipe.fill()
+
+    room = MAX_WAITING // len(LINE)
+    for _ in range(room + 1_000):
+        log.write(LINE)
+
+    assert wait_until(lambda: not pipe.drain() and bool(pipe.lost))
+    assert pipe.lost == [1_000]
+
+
+def test_a_line_that_is_longer_than_a_pipe_takes_at_once_is_written_whole(pipe: Pipe) -> None:
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    long = "é" * 200_000
+
+    log.write(f"{long}\n")
+    log.write("end\n")
+
+    assert pipe.read() == f"{long}\nend\n"
+
+
+def test_a_line_that_follows_those_that_wait_does_not_overtake_them(pipe: Pipe) -> None:
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    pipe.fill()
+    log.write("first\n")
+    os.read(pipe.reading, 8_192)
+
+    log.write("second\n")
+    log.write("end\n")
+
+    assert pipe.read() == "first\nsecond\nend\n"
+
+
+def test_a_reader_that_has_left_fails_nobody(pipe: Pipe) -> None:
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    other = os.dup(pipe.reading)
+    os.close(pipe.reading)
+    os.close(other)
+
+    log.write(LINE)
+    log.flush()
+
+    pipe.reading = os.open(os.devnull, os.O_RDONLY)
