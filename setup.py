@@ -66,6 +66,10 @@ setup(
         "lxml>=6.1",  # CVE-2026-41066; older ones in the libxml2 of its wheels
     ],
     extras_require={
+        "otel": [
+            "opentelemetry-sdk>=1.45.2",  # spans; older ones were not tried
+            "opentelemetry-exporter-otlp-proto-http>=1.45.2",  # OTLP over HTTP, without gRPC
+        ],
         "test": [
             "setuptools>=78.1.1,<81",  # pytest-tornado imports pkg_resources; CVE-2025-47273
             "pytest>=8.3",
@@ -90,6 +94,8 @@ setup(
             "schemathesis>=4.32",  # tries all that our OpenAPI says; two tenants, checks of links
             "openapi-spec-validator>=0.7.2",  # OpenAPI 3.1 is held to draft 2020-12
             "pyyaml>=6.0",  # reads the examples of a guide
+            "opentelemetry-sdk>=1.45.2",  # as the extra otel
+            "opentelemetry-exporter-otlp-proto-http>=1.45.2",
             "standardwebhooks>=1.1",  # verifies our signatures, and makes some for us to verify
         ],
         "docs": [
