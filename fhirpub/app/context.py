@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from fhirpub.config.settings import Config
+from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
@@ -21,9 +21,10 @@ from fhirpub.interactions.revision.comparison import revisable
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.member_types import MemberType, member_type_of, member_types
 from fhirpub.plugin_host.declaration_check import problems_of
-from fhirpub.plugin_host.loader import load_with_owners
+from fhirpub.plugin_host.loader import available, load_with_owners
 from fhirpub.plugin_host.schemas import compile_schema
 from fhirpub.runtime.clock import Clock
+from fhirpub.runtime.faults import name_plugins
 from fhirpub.storage.contract import Resources
 
 
@@ -33,6 +34,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
     Raises ConfigurationError, PluginError.
     """
     plugins = load_with_owners(config.plugins.enabled)
+    _name_plugins(config.plugins)
     types = {name: _with_updatable(config, each) for name, each in plugins.types.items()}
     schemas = compile_schema(types, plugins.owners)
     _check_state_flows(config, types)
@@ -54,6 +56,17 @@ def create_context(config: Config, *, clock: Clock) -> Context:
         clock=clock,
         default_zone=_zone(config.fhir.default_timezone),
     )
+
+
+def _name_plugins(config: PluginsConfig) -> None:
+    """Let faults name the plugin in whose code they are, by the modules of the plugins (D-375)."""
+    enabled = [source for source in available() if source.name in config.enabled]
+    packages = [source.module.partition(".")[0] for source in enabled]
+    names = {
+        package if packages.count(package) == 1 else source.module: source.name
+        for source, package in zip(enabled, packages, strict=True)
+    }
+    name_plugins(names, shows_tracebacks=config.environment == "development")
 
 
 def _with_updatable(config: Config, declared: ResourceType) -> ResourceType:

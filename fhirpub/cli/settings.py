@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 import click
 
@@ -11,7 +12,8 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
 from fhirpub.config.loader import reference
 from fhirpub.config.settings import Config
-from fhirpub.plugin_host.loader import available, load
+from fhirpub.plugin_api.hookspecs import API_VERSION
+from fhirpub.plugin_host.loader import PluginSource, examine, hooks_of, installed, load
 
 
 @click.command(
@@ -35,30 +37,49 @@ def config(config: Config, *, as_json: bool) -> None:
     click.echo(reference(), nl=False)
 
 
-@click.command(short_help="List plugins and their resource types.")
+@click.command(short_help="List plugins, their hooks and their resource types.")
 @with_config
 @with_json
 def plugins(config: Config, *, as_json: bool) -> None:
-    """List the installed plugins, their resource types, and whether they are enabled."""
+    """List the installed plugins: whether they are enabled, their hooks, and their resource types.
+
+    Types off are those that a plugin would add if it were enabled: plugins are imported for it.
+    """
     enabled = config.plugins.enabled
-    sources = available()
-    types = {name: ", ".join(load([name])) for name in enabled}
-    records = [
-        {
-            "plugin": source.name,
-            "enabled": source.name in enabled,
-            "resource_types": types.get(source.name, ""),
-            "module": source.module,
-            "distribution": f"{source.distribution} {source.version}".strip(),
-        }
-        for source in sources
-    ]
     load(enabled)
+    records = [_plugin_record(source, enabled) for source in installed()]
+    problems = {str(record["plugin"]): record.pop("problem") for record in records}
+    if as_json:
+        records = [{**each, "problem": problems[str(each["plugin"])]} for each in records]
     print_table(records, as_json=as_json, empty="No plugin is installed: pip install fhirpub")
-    if not as_json:
-        off = [source.name for source in sources if source.name not in enabled]
-        if off:
-            click.echo(f"Not enabled: {', '.join(off)}. To enable, add to `enabled` in [plugins].")
+    if as_json:
+        return
+    off = [name for name, problem in problems.items() if name not in enabled and not problem]
+    if off:
+        click.echo(f"Not enabled: {', '.join(off)}. To enable, add to `enabled` in [plugins].")
+    for problem in filter(None, problems.values()):
+        click.echo(f"Cannot be enabled: {problem}")
+
+
+def _plugin_record(source: PluginSource, enabled: Sequence[str]) -> dict[str, object]:
+    is_on = source.api == API_VERSION and source.name in enabled
+    hooks: Sequence[str] = ()
+    found = examine([source.name])
+    problem = "; ".join(found.problems.get(source.name, ()))
+    if not problem and source.api == API_VERSION:
+        hooks = hooks_of(source)
+    types = ", ".join(found.types) if hooks else ""
+    return {
+        "plugin": source.name,
+        "enabled": is_on,
+        "api_version": source.api,
+        "hooks": ", ".join(hooks),
+        "resource_types": types if is_on else "",
+        "types_off": "" if is_on else types,
+        "module": source.module,
+        "distribution": f"{source.distribution} {source.version}".strip(),
+        "problem": problem,
+    }
 
 
 def without_password(url: str) -> str:

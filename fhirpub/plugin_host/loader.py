@@ -43,10 +43,10 @@ class PluginSource:
 
 def available() -> tuple[PluginSource, ...]:
     """Return every installed plugin, by name, whether it is enabled or not."""
-    return tuple(point for point in _entry_points() if point.api == API_VERSION)
+    return tuple(point for point in installed() if point.api == API_VERSION)
 
 
-def _entry_points() -> list[PluginSource]:
+def installed() -> list[PluginSource]:
     """Return the entry points of every version of the plugin API."""
     found = set()
     versions = map(_GROUP.fullmatch, importlib.metadata.entry_points().groups)
@@ -93,7 +93,7 @@ def load_with_owners(enabled: Sequence[str]) -> PluginReport:
 
 def examine(enabled: Sequence[str]) -> PluginReport:
     """Import the enabled plugins and validate their declarations."""
-    points = _entry_points()
+    points = installed()
     types: dict[str, ResourceType] = {}
     owners: dict[str, str] = {}
     problems: dict[str, list[str]] = {}
@@ -150,7 +150,7 @@ def load_key_provider(enabled: Sequence[str]) -> KeyProvider | None:
 
     Plugins are imported for it: it is only called where a key is wrapped or created.
     """
-    points = _entry_points()
+    points = installed()
     found = {}
     for name in dict.fromkeys(enabled):
         source = _source_of(name, points)
@@ -167,6 +167,12 @@ def load_key_provider(enabled: Sequence[str]) -> KeyProvider | None:
             f"the plugins {' and '.join(found)} have fhirpub_key_provider: enable one"
         )
     return next(iter(found.values()), None)
+
+
+def hooks_of(source: PluginSource) -> tuple[str, ...]:
+    """Return the hooks that a plugin implements, once it is imported. Raises PluginError."""
+    manager = _import_plugin(source)
+    return tuple(name for name in _HOOKS if getattr(manager.hook, name).get_hookimpls())
 
 
 def _declared_by(source: PluginSource) -> Sequence[ResourceType]:

@@ -46,7 +46,11 @@ def _plugin_in(trace: TracebackType | None) -> str:
     found = ""
     while trace is not None:
         module = str(trace.tb_frame.f_globals.get("__name__", ""))
-        found = _plugins.get(module.partition(".")[0], found)
+        while module:
+            if module in _plugins:
+                found = _plugins[module]
+                break
+            module = module.rpartition(".")[0]
         trace = trace.tb_next
     return found
 

@@ -1,10 +1,14 @@
-"""The effective settings are shown, without passwords."""
+"""Effective settings are shown without passwords, and plugins with what is wrong with them."""
 
 from __future__ import annotations
 
-import pytest
+import json
+from pathlib import Path
 
-from fhirpub.cli.settings import without_password
+import pytest
+from click.testing import CliRunner
+
+from fhirpub.cli.settings import plugins, without_password
 
 
 @pytest.mark.parametrize(
@@ -29,3 +33,36 @@ from fhirpub.cli.settings import without_password
 )
 def test_the_url_of_a_store_is_shown_without_its_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("group", "source", "version", "problem"),
+    [
+        ("fhirpub.plugins", "raise ValueError('x')", 1, "cannot be imported: ValueError: x"),
+        ("fhirpub.plugins.v2", "raise ValueError('x')", 2, "made for version 2 of the plugin API"),
+    ],
+)
+def test_a_plugin_that_cannot_be_enabled_is_listed_with_the_reason(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    group: str,
+    source: str,
+    version: int,
+    problem: str,
+) -> None:
+    metadata = tmp_path / "lost-1.2.dist-info"
+    metadata.mkdir()
+    (tmp_path / "trial_lost.py").write_text(source)
+    (metadata / "METADATA").write_text("Name: lost\nVersion: 1.2\n")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\nlost = trial_lost\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    text = CliRunner().invoke(plugins).output
+    listed = json.loads(CliRunner().invoke(plugins, ["--json"]).output)
+
+    (lost,) = [one for one in listed if one["plugin"] == "lost"]
+    assert (lost["enabled"], lost["api_version"], lost["hooks"]) == (False, version, "")
+    assert problem in lost["problem"]
+    assert f"Cannot be enabled: {lost['problem']}" in text
+    assert "Not enabled: " in text
+    assert "lost" not in text.split("Not enabled: ")[1].splitlines()[0]

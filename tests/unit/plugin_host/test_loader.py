@@ -10,7 +10,13 @@ import pytest
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, PluginsConfig, StorageConfig
 from fhirpub.errors import ConfigurationError, PluginError
-from fhirpub.plugin_host.loader import PluginSource, available, load, load_key_provider
+from fhirpub.plugin_host.loader import (
+    PluginSource,
+    available,
+    hooks_of,
+    load,
+    load_key_provider,
+)
 from fhirpub.tenant import Tenant
 from tests.unit.plugin_host.installing import MODULE, Install, declaring, words_of
 
@@ -233,6 +239,16 @@ def test_a_plugin_may_wrap_keys_and_add_no_type(install: Install) -> None:
     assert provider is not None
     assert provider.name == "vault"
     assert provider.unwrap(provider.wrap(b"key")) == b"key"
+
+
+def test_the_hooks_of_a_plugin_are_known_whether_it_is_enabled_or_not(install: Install) -> None:
+    install("kms", PROVIDER % ("", "vault"))
+    install("flags", declaring())
+
+    found = {source.name: hooks_of(source) for source in available()}
+
+    assert found["kms"] == ("fhirpub_key_provider",)
+    assert found["flags"] == ("fhirpub_resource_types",)
 
 
 async def test_a_new_store_gets_a_key_that_the_plugin_has_wrapped(

@@ -23,7 +23,9 @@ def test_a_header_names_the_trace_and_the_span_of_the_caller(
 
 
 def test_a_header_of_a_later_version_may_have_more_fields() -> None:
-    assert TraceContext.parse([f"01-{TRACE}-{SPAN}-01-more"]) == TraceContext(TRACE, SPAN, True)
+    assert TraceContext.parse([f"01-{TRACE}-{SPAN}-01-more"]) == TraceContext(
+        TRACE, SPAN, is_sampled=True
+    )
 
 
 @pytest.mark.parametrize(
