@@ -46,8 +46,11 @@ class RequestLines:
             return
         if "client" not in facts and not self._admits(level, event, kind):
             return
-        clean = {name: plain(value) for name, value in facts.items()}
-        self._stream.write(self._render(self._timestamp(), level, event, clean))
+        line = self._render(self._timestamp(), level, event, facts)
+        if not line[:-1].isprintable():  # hardly ever: what came from outside, or a traceback
+            clean = {name: plain(value) for name, value in facts.items()}
+            line = self._render(self._timestamp(), level, event, clean)
+        self._stream.write(line)
 
     def _timestamp(self) -> str:
         second, milliseconds = divmod(self._clock(), 1000)
@@ -76,10 +79,14 @@ def _as_json(timestamp: str, level: str, event: str, facts: Mapping[str, Any]) -
 
 
 def _as_text(timestamp: str, level: str, event: str, facts: Mapping[str, Any]) -> str:
-    frames = facts.get("traceback", ())
-    words = (f"{name}={_in_words(value)}" for name, value in facts.items() if name != "traceback")
+    words = [
+        f"{name}={value if type(value) is int else _in_words(value)}"
+        for name, value in facts.items()
+        if name != "traceback"
+    ]
     line = f"{timestamp} [{level:<9}] {event:<24} {' '.join(words)}\n"
-    return line + "".join(f"    {frame}\n" for frame in frames)
+    frames = facts.get("traceback", ())
+    return line + "".join([f"    {frame}\n" for frame in frames]) if frames else line
 
 
 def _in_words(value: Any) -> str:

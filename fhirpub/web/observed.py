@@ -79,20 +79,17 @@ class ObservedRequest:
     @property
     def sampled_trace_id(self) -> str:
         """The id of the trace, if it is sent to a collector; empty otherwise."""
-        if self.span is None:
-            return ""
-        context = self.span.context
-        return context.trace_id if context.is_sampled else ""
+        return self.span.context.trace_id if self.span is not None else ""
 
     def begin_span(self) -> None:
-        """Begin its span, below that of the client."""
+        """Begin its span, below that of the client, if its trace is sent."""
         if self.services.tracer is not None:
             name = f"{method_word(self.request.method)} {self.route}"
             self.span = self.services.tracer.start(name, "server", self._sent_trace())
 
     def enter_span(self) -> None:
         """Let the steps of the current task be those of this request."""
-        if self.services.tracer is not None:
+        if self.span is not None:
             current_span.set(self.span)
 
     def note_resource(self, version: Version) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractContextManager
+from random import Random
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import (
     NonRecordingSpan,
     SpanContext,
@@ -42,11 +43,12 @@ _PATH = "/v1/traces"
 class OtelSpan(Span):
     """A span of the SDK."""
 
-    __slots__ = ("_span", "_tracer")
+    __slots__ = ("_here", "_span", "_tracer")
 
     def __init__(self, span: trace.Span, tracer: trace.Tracer) -> None:
         self._span = span
         self._tracer = tracer
+        self._here = trace.set_span_in_context(span)
 
     @property
     def context(self) -> TraceContext:
@@ -55,7 +57,7 @@ class OtelSpan(Span):
         return TraceContext(
             trace.format_trace_id(context.trace_id),
             trace.format_span_id(context.span_id),
-            context.trace_flags.sampled,
+            is_sampled=True,
         )
 
     def step(self, name: str) -> AbstractContextManager[object]:
@@ -63,19 +65,25 @@ class OtelSpan(Span):
 
         It records no exception: the text of one may hold the data that it failed on.
         """
-        return self._tracer.start_as_current_span(
-            name,
-            context=trace.set_span_in_context(self._span),
-            record_exception=False,
-            set_status_on_exception=False,
-        )
+        return _Step(self._tracer.start_span(name, context=self._here))
 
     def end(self, attributes: Attributes, *, failed: bool = False) -> None:
         """End it, with what is known by then."""
-        if self._span.is_recording():
-            self._span.set_attributes(attributes)
-            if failed:
-                self._span.set_status(Status(StatusCode.ERROR))
+        self._span.set_attributes(attributes)
+        if failed:
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._span.end()
+
+
+class _Step(AbstractContextManager[None]):
+    """A step that is under way. What it calls needs no current span of the SDK's."""
+
+    __slots__ = ("_span",)
+
+    def __init__(self, span: trace.Span) -> None:
+        self._span = span
+
+    def __exit__(self, *_exception: object) -> None:
         self._span.end()
 
 
@@ -84,17 +92,26 @@ class OtelTracer(Tracer):
 
     def __init__(self, *, endpoint: str, sample_ratio: float) -> None:
         """Send to the collector at a URL; without one, to where the variables say."""
-        sampler = ParentBased(TraceIdRatioBased(sample_ratio))
+        self._sample_ratio = sample_ratio
+        self._random = Random()  # noqa: S311 - chooses traces, keeps no secret
         self._provider = TracerProvider(
-            sampler=sampler, resource=_resource(), shutdown_on_exit=False
+            sampler=ALWAYS_ON, resource=_resource(), shutdown_on_exit=False
         )
         url = endpoint.rstrip("/") + _PATH if endpoint else None
         exporter = OTLPSpanExporter(endpoint=url, timeout=_EXPORT_SECONDS)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("fhirpub", __version__)
 
-    def start(self, name: str, kind: Kind, parent: TraceContext | None) -> Span:
-        """Begin a span; without a parent it begins a trace."""
+    def start(self, name: str, kind: Kind, parent: TraceContext | None) -> Span | None:
+        """Begin a span; without a parent it begins a trace. None for a trace that is not sent.
+
+        The decision is made here: spans of the SDK that are not sent cost half of the others.
+        """
+        is_sent = (
+            self._random.random() < self._sample_ratio if parent is None else parent.is_sampled
+        )
+        if not is_sent:
+            return None
         context = trace.set_span_in_context(_span_of(parent))
         return OtelSpan(
             self._tracer.start_span(name, context=context, kind=_KINDS[kind]), self._tracer
@@ -111,7 +128,7 @@ def _span_of(parent: TraceContext | None) -> trace.Span:
     """Return the span of another process."""
     if parent is None:
         return trace.INVALID_SPAN
-    flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
+    flags = TraceFlags(TraceFlags.SAMPLED)
     return NonRecordingSpan(
         SpanContext(
             int(parent.trace_id, 16), int(parent.span_id, 16), is_remote=True, trace_flags=flags

@@ -18,7 +18,7 @@ Attributes = Mapping[str, str | int | float]
 
 
 class Span(ABC):
-    """A piece of work in a trace, which ends once."""
+    """A piece of work in a trace that is sent to a collector; it ends once."""
 
     @property
     @abstractmethod
@@ -35,11 +35,11 @@ class Span(ABC):
 
 
 class Tracer(ABC):
-    """Begins spans, and sends those that are sampled to a collector."""
+    """Begins spans of traces that are sent to a collector."""
 
     @abstractmethod
-    def start(self, name: str, kind: Kind, parent: TraceContext | None) -> Span:
-        """Begin a span; without a parent it begins a trace."""
+    def start(self, name: str, kind: Kind, parent: TraceContext | None) -> Span | None:
+        """Begin a span; without a parent it begins a trace. None for a trace that is not sent."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -50,7 +50,10 @@ current_span: ContextVar[Span | None] = ContextVar("current_span", default=None)
 """The span of the request that a task works for."""
 
 
+_NOTHING = nullcontext()
+
+
 def step(name: str) -> AbstractContextManager[object]:
     """Return what times a step of the current request; nothing, if it is not traced."""
     span = current_span.get()
-    return nullcontext() if span is None else span.step(name)
+    return _NOTHING if span is None else span.step(name)

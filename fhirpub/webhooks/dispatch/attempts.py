@@ -203,10 +203,12 @@ class Attempts:
 
     async def _send(self, line: EndpointWorker, delivery: Delivery) -> Outcome:
         message = line.message(delivery, self._clock())
-        if self._tracer is None:
+        span = None
+        if self._tracer is not None:
+            parent = TraceContext.parse([message.traceparent])
+            span = self._tracer.start("deliver", "client", parent)
+        if span is None:
             return await self._send_message(message)
-        parent = TraceContext.parse([message.traceparent])
-        span = self._tracer.start("deliver", "client", parent)
         outcome = Outcome(reason="E_INTERNAL")
         try:
             traced = replace(message, traceparent=span.context.header)

@@ -149,6 +149,8 @@ class Relay:
         if self._tracer is None or parent is None:
             return event
         span = self._tracer.start("relay", "producer", parent)
+        if span is None:
+            return event
         self._spans.append(span)
         return replace(event, traceparent=span.context.header)
 
