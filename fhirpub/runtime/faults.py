@@ -1,4 +1,4 @@
-"""What is logged of an exception that nobody expected: where it happened, not its text.
+"""What is logged of an unexpected exception: where it happened, not its text.
 
 The text may hold what the code failed on: a rule that fails with KeyError names the patient's
 data. Only for developers, who have none, are tracebacks logged with their texts (D-375).

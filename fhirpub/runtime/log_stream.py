@@ -103,7 +103,7 @@ class LogStream(io.TextIOBase):
 
 
 def _readiness(stream: TextIO) -> Callable[[str], bool]:
-    """Return what tells whether a line can be written at once; a file always takes it."""
+    """Return a function that says whether a line can be written at once; files always take it."""
     try:
         number = stream.fileno()
         if stat.S_ISREG(os.fstat(number).st_mode):

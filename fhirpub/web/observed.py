@@ -211,7 +211,7 @@ def _why(problem: Exception, address: str) -> dict[str, Fact]:
     if isinstance(problem, QuotaExceeded | StorageQuotaExceeded):
         return {"reason": f"quota used up: {problem.quota}"}
     if isinstance(problem, TokenRefused):
-        return {"reason": str(problem), "address": address}
+        return {"codes": [problem.error], "reason": str(problem), "address": address}
     if is_expected(problem):
         return {}
     return where(problem)

@@ -124,6 +124,15 @@ def test_a_request_without_a_token_says_why_it_is_refused(service: RunningServic
     assert not line.keys() & {"client", "tenant"}
 
 
+def test_a_token_that_is_refused_says_why_and_to_which_address(service: RunningService) -> None:
+    body, headers = b"grant_type=password", {"Content-Type": "application/x-www-form-urlencoded"}
+
+    _, line = line_of(service, "POST", "/oauth/token", body, headers)
+
+    assert (line["event"], line["status"]) == ("refused", 400)
+    assert (line["codes"], line["address"]) == (["unsupported_grant_type"], "127.0.0.1")
+
+
 def test_a_token_that_is_granted_names_its_client(lab: Integrator) -> None:
     form = {"grant_type": "client_credentials", "audience": Config().auth.audience}
     form |= {"client_id": lab.client_id, "client_secret": lab.client_secret}
