@@ -37,7 +37,11 @@ def caught_lines() -> Iterator[Caught]:
     """Catch the lines of requests, and no others, until the block ends."""
     caught, before = Caught(), logging._request_lines
     logging._request_lines = RequestLines(
-        caught.stream, form="json", least=10, admits=lambda *_kind: True, clock=now_ms
+        lambda render: caught.stream.write(render()),
+        form="json",
+        least=10,
+        admits=lambda *_kind: True,
+        clock=now_ms,
     )
     try:
         yield caught

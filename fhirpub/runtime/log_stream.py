@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import io
 import os
@@ -15,13 +16,15 @@ from typing import TextIO
 
 MAX_WAITING = 1024 * 1024
 """Characters of lines that wait for a slow reader; further lines are dropped, and counted."""
-_MAX_LINE = select.PIPE_BUF // 4
-"""A pipe that is ready takes PIPE_BUF bytes at once; a character has at most four."""
 _LAST_SECONDS = 1.0
+_SOON_SECONDS = 0.05
+_MOST_SOON = 100
+"""To render so many takes less than a millisecond."""
+_MAX_TOGETHER = 64 * 1024
 
 
 class LogStream(io.TextIOBase):
-    """A stream of lines, one a write.
+    """A stream of whole lines, so that those of several workers stay apart.
 
     A line that cannot be written is dropped: no request and no task fails for it. The disk may
     be full (OSError), the reading process may have ended (OSError), or the stream has been closed
@@ -36,6 +39,7 @@ class LogStream(io.TextIOBase):
 
     def __init__(self, stream: TextIO, *, lost: Callable[[int], None]) -> None:
         self._stream = stream
+        self._most_together = _MAX_TOGETHER if _is_file(stream) else select.PIPE_BUF
         self._is_ready = _readiness(stream)
         self._report_lost = lost
         self._reset()
@@ -46,16 +50,55 @@ class LogStream(io.TextIOBase):
         """Begin without waiting lines: after a fork they are the parent's."""
         self._waiting: deque[str] = deque()
         self._size = self._lost = 0
+        self._soon: list[Callable[[], str]] = []
         self._writer: threading.Thread | None = None
         self._lock = threading.Lock()
 
+    def write_soon(self, render: Callable[[], str]) -> None:
+        """Write a line with others that come within some milliseconds, in one call of the system.
+
+        Each such call lets another thread have the interpreter, which costs far more than itself.
+        Lines that are rendered together find the code for it in the processor's caches.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.write(render())
+            return
+        with self._lock:
+            self._soon.append(render)
+            count = len(self._soon)
+        if count == _MOST_SOON:
+            self._write_together()
+        elif count == 1:
+            loop.call_later(_SOON_SECONDS, self._write_together)
+
+    def _write_together(self) -> None:
+        with self._lock:
+            renders, self._soon = self._soon, []
+        group, size = list[str](), 0
+        for render in renders:
+            line = render()
+            if group and size + len(line) > self._most_together:
+                self._write_line("".join(group))
+                group, size = [], 0
+            group.append(line)
+            size += len(line)
+        if group:
+            self._write_line("".join(group))
+
     def write(self, text: str) -> int:
-        """Write a line, now or when the reader is ready."""
+        """Write a line, now or when the reader is ready, behind those that came before."""
+        if self._soon:
+            self._write_together()
+        self._write_line(text)
+        return len(text)
+
+    def _write_line(self, text: str) -> None:
         if self._waiting or not self._is_ready(text):
             self._set_aside(text)
         else:
             self._write_now(text)
-        return len(text)
 
     def flush(self) -> None:
         """Flush the stream."""
@@ -97,19 +140,29 @@ class LogStream(io.TextIOBase):
 
     def _wait_for_last(self) -> None:
         """Give the reader a moment for the last lines when the process ends."""
+        self._write_together()
         writer = self._writer
         if writer is not None and writer.is_alive():
             writer.join(_LAST_SECONDS)
 
 
-def _readiness(stream: TextIO) -> Callable[[str], bool]:
-    """Return a function that says whether a line can be written at once; files always take it."""
+def _is_file(stream: TextIO) -> bool:
+    """Return whether it is a file, or memory, which take every line at once."""
     try:
-        number = stream.fileno()
-        if stat.S_ISREG(os.fstat(number).st_mode):
-            return lambda _line: True
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except (OSError, ValueError, AttributeError):
+        return True
+
+
+def _readiness(stream: TextIO) -> Callable[[str], bool]:
+    """Return a function that says whether a line can be written at once."""
+    if _is_file(stream):
         return lambda _line: True
     poll = select.poll()
-    poll.register(number, select.POLLOUT)
-    return lambda line: len(line) <= _MAX_LINE and bool(poll.poll(0))
+    poll.register(stream.fileno(), select.POLLOUT)
+    return lambda text: _fits(text) and bool(poll.poll(0))
+
+
+def _fits(text: str) -> bool:
+    """Return whether a pipe that is ready takes the text at once: PIPE_BUF bytes."""
+    return len(text) <= select.PIPE_BUF // (1 if text.isascii() else 4)

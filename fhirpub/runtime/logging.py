@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -37,9 +37,9 @@ def configure(
     """
     global _request_lines  # noqa: PLW0603 - as structlog keeps its configuration
     sampling = _Sampling(clock)
-    lines: Any = LogStream(stream or _standard_error(), lost=_report_lost)
+    lines = LogStream(stream or _standard_error(), lost=_report_lost)
     _request_lines = RequestLines(
-        lines, form=form, least=_LEVELS[level], admits=sampling.admits, clock=clock
+        lines.write_soon, form=form, least=_LEVELS[level], admits=sampling.admits, clock=clock
     )
     renderer: Any = structlog.processors.JSONRenderer()
     below: list[Any] = []
@@ -56,7 +56,7 @@ def configure(
     structlog.configure(
         processors=[sampling, *shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(lines),  # a line is one write
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", lines)),  # a line is one write
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(lines)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TextIO
+from functools import partial
+from typing import Any, Literal
 
 import orjson
 
@@ -20,19 +21,22 @@ _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 class RequestLines:
-    """Writes lines of requests to a stream. Those of requests without a client are sampled."""
+    """Writes lines of requests. Those of requests without a client are sampled."""
 
     def __init__(
         self,
-        stream: TextIO,
+        write: Callable[[Callable[[], str]], object],
         *,
         form: str,
         least: int,
         admits: Callable[[str, str, str], bool],
         clock: Clock,
     ) -> None:
-        """Write lines from a level on; ``admits`` counts a level, an event and a reason."""
-        self._stream = stream
+        """Write lines from a level on; ``admits`` counts a level, an event and a reason.
+
+        ``write`` is handed a function that renders a line, and may call it later.
+        """
+        self._write = write
         self._least = least
         self._admits = admits
         self._clock = clock
@@ -46,14 +50,19 @@ class RequestLines:
             return
         if "client" not in facts and not self._admits(level, event, kind):
             return
-        line = self._render(self._timestamp(), level, event, facts)
-        if not line[:-1].isprintable():  # hardly ever: what came from outside, or a traceback
-            clean = {name: plain(value) for name, value in facts.items()}
-            line = self._render(self._timestamp(), level, event, clean)
-        self._stream.write(line)
+        self._write(partial(self._line, self._clock(), level, event, facts))
 
-    def _timestamp(self) -> str:
-        second, milliseconds = divmod(self._clock(), 1000)
+    def _line(self, at: int, level: Level, event: str, facts: Mapping[str, Fact]) -> str:
+        timestamp = self._timestamp(at)
+        line = self._render(timestamp, level, event, facts)
+        if line[:-1].isprintable():
+            return line
+        # Hardly ever: what came from outside, or a traceback.
+        clean = {name: plain(value) for name, value in facts.items()}
+        return self._render(timestamp, level, event, clean)
+
+    def _timestamp(self, at: int) -> str:
+        second, milliseconds = divmod(at, 1000)
         if second != self._second:
             self._second = second
             self._prefix = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

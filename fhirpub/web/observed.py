@@ -74,7 +74,10 @@ class ObservedRequest:
         return self._sent_trace()
 
     def _sent_trace(self) -> TraceContext | None:
-        return TraceContext.parse(self.request.headers.get_list("Traceparent"))
+        headers = self.request.headers
+        if "Traceparent" not in headers:
+            return None
+        return TraceContext.parse(headers.get_list("Traceparent"))
 
     @property
     def sampled_trace_id(self) -> str:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -506,6 +508,25 @@ def test_a_full_disk_of_the_log_prevents_no_answer(tmp_path: Path) -> None:
 
         assert service.wait(10) == 0
     assert statuses == [401, 400]
+
+
+def test_a_log_that_is_not_read_holds_no_request(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "stderr.txt")
+    reading = os.open(tmp_path / "stderr.txt", os.O_RDONLY | os.O_NONBLOCK)
+
+    with ServiceProcess(tmp_path, settings={"logs": {"format": "json"}}) as service:
+        lab = service.integrator("Lab")
+        statuses = [lab.get(f"{BASE}?_count=1").status for _ in range(600)]
+        text = b""
+        while text.count(b'"status":200') < 600:
+            with suppress(BlockingIOError):
+                text += os.read(reading, 65_536)
+        service.terminate()
+        service.wait()
+    os.close(reading)
+
+    assert set(statuses) == {200}
+    assert len(text) > 2 * 65_536  # far more than a pipe holds
 
 
 def test_a_status_is_a_number_in_lines_of_text_too(tmp_path: Path) -> None:

@@ -43,20 +43,16 @@ _PATH = "/v1/traces"
 class OtelSpan(Span):
     """A span of the SDK."""
 
-    __slots__ = ("_here", "_span", "_tracer")
+    __slots__ = ("_here", "_span", "_tracer", "context")
 
     def __init__(self, span: trace.Span, tracer: trace.Tracer) -> None:
         self._span = span
         self._tracer = tracer
         self._here = trace.set_span_in_context(span)
-
-    @property
-    def context(self) -> TraceContext:
-        """The span as what follows from it names it."""
-        context = self._span.get_span_context()
-        return TraceContext(
-            trace.format_trace_id(context.trace_id),
-            trace.format_span_id(context.span_id),
+        own = span.get_span_context()
+        self.context = TraceContext(
+            trace.format_trace_id(own.trace_id),
+            trace.format_span_id(own.span_id),
             is_sampled=True,
         )
 

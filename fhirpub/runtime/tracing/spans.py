@@ -20,10 +20,8 @@ Attributes = Mapping[str, str | int | float]
 class Span(ABC):
     """A piece of work in a trace that is sent to a collector; it ends once."""
 
-    @property
-    @abstractmethod
-    def context(self) -> TraceContext:
-        """The span as what follows from it names it."""
+    context: TraceContext
+    """The span as what follows from it names it."""
 
     @abstractmethod
     def step(self, name: str) -> AbstractContextManager[object]:
