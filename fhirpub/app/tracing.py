@@ -8,7 +8,7 @@ from typing import Any
 
 from fhirpub.config.monitoring import TracingConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.runtime.tracing.spans import Tracer, step
+from fhirpub.runtime.tracing.spans import Tracer, current_span, step
 from fhirpub.storage.store import Store
 
 _STEPS = {
@@ -64,4 +64,7 @@ def _as_step(name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Aw
         with step(name):
             return await call(*given, **named)
 
-    return timed
+    def call_or_time(*given: Any, **named: Any) -> Awaitable[Any]:
+        return call(*given, **named) if current_span.get() is None else timed(*given, **named)
+
+    return call_or_time
