@@ -230,7 +230,7 @@ def _is_base_url(text: str) -> bool:
 def _observation_contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     tracing, admin = TracingConfig(**values["tracing"]), AdminConfig(**values["admin"])
     server, metrics = ServerConfig(**values["server"]), MetricsConfig(**values["metrics"])
-    found = admin_contradictions(admin) + port_contradictions(server, metrics, admin)
+    found = [*admin_contradictions(admin), *port_contradictions(server, metrics, admin)]
     development = PluginsConfig(**values["plugins"]).environment == "development"
     if development and AuthConfig(**values["auth"]).environment == "production":
         found.append(

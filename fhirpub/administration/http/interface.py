@@ -29,7 +29,8 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import InvalidContent, NotAuthenticated, StoreUnavailable, TokenRefused
 from fhirpub.fhir.strict_json import loads
 from fhirpub.problems import ContentProblem
-from fhirpub.runtime.logging import logger, where
+from fhirpub.runtime.faults import where
+from fhirpub.runtime.logging import logger
 from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
 from fhirpub.web.message.content_negotiation import UnsupportedMediaType
 from fhirpub.web.message.request import parameters_of
