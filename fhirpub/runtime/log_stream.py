@@ -44,7 +44,7 @@ class LogStream(io.TextIOBase):
         self._report_lost = lost
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
-        atexit.register(self._wait_for_last)
+        atexit.register(self.end)
 
     def _reset(self) -> None:
         """Begin without waiting lines: after a fork they are the parent's."""
@@ -138,8 +138,8 @@ class LogStream(io.TextIOBase):
             self._report_lost(lost)
         return ""
 
-    def _wait_for_last(self) -> None:
-        """Give the reader a moment for the last lines when the process ends."""
+    def end(self) -> None:
+        """Write the last lines, and give their reader a moment: the process ends."""
         self._write_together()
         writer = self._writer
         if writer is not None and writer.is_alive():

@@ -35,9 +35,9 @@ def configure(
 
     Of lines that a caller without a token can cause, only some are written (D-300).
     """
-    global _request_lines  # noqa: PLW0603 - as structlog keeps its configuration
+    global _request_lines, _stream  # noqa: PLW0603 - as structlog keeps its configuration
     sampling = _Sampling(clock)
-    lines = LogStream(stream or _standard_error(), lost=_report_lost)
+    lines = _stream = LogStream(stream or _standard_error(), lost=_report_lost)
     _request_lines = RequestLines(
         lines.write_soon, form=form, least=_LEVELS[level], admits=sampling.admits, clock=clock
     )
@@ -136,6 +136,13 @@ class _Sampling:
 
 
 _request_lines: RequestLines | None = None
+_stream: LogStream | None = None
+
+
+def end_log() -> None:
+    """Write the last lines, in a process that ends without what Python does at an exit."""
+    if _stream is not None:
+        _stream.end()
 
 
 def request_lines() -> RequestLines | None:

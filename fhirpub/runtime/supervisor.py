@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from fhirpub.errors import FhirpubError, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime.faults import where
-from fhirpub.runtime.logging import logger
+from fhirpub.runtime.logging import end_log, logger
 from fhirpub.runtime.stop_signals import STOP_SIGNALS, handle_stop_signals
 
 _MAX_WORKER_EXITS = 20
@@ -152,6 +152,7 @@ class _Workers:
         except BaseException as problem:  # noqa: BLE001 - nothing leaves a child but its status
             _log.error("worker failed", **where(problem))
         finally:
+            end_log()
             sys.stderr.flush()
             os._exit(status)
 

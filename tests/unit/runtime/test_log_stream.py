@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -122,3 +125,35 @@ def test_a_reader_that_has_left_fails_nobody(pipe: Pipe) -> None:
     log.flush()
 
     pipe.reading = os.open(os.devnull, os.O_RDONLY)
+
+
+ENDING = """
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import sys
+from fhirpub.runtime.logging import configure, end_log, logger, request_lines
+
+configure(level="info", form="text")
+
+async def main():
+    request_lines().write("info", "answered", {"status": 200, "client": "c"}, kind="x")
+    logger().info("between")
+    request_lines().write("info", "answered", {"status": 204, "client": "c"}, kind="x")
+    exec(sys.argv[1])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("end", ["", "end_log(); os._exit(0)"])
+def test_lines_that_were_to_be_written_soon_are_written_at_the_end(end: str) -> None:
+    words = [sys.executable, "-c", ENDING, end]
+
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+
+    assert re.findall(r"answered|between|status=\d+", done.stderr) == [
+        *("answered", "status=200", "between", "answered", "status=204"),
+    ]
