@@ -19,6 +19,7 @@ from fhirpub.config.audit import AuditConfig
 from fhirpub.config.batch import BatchConfig
 from fhirpub.config.monitoring import LogsConfig, MetricsConfig, TracingConfig
 from fhirpub.config.patients import PatientsConfig
+from fhirpub.config.plugins import PluginsConfig as PluginsConfig  # noqa: PLC0414 - for others
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import setting as _setting
 from fhirpub.config.retention import RetentionConfig
@@ -118,21 +119,6 @@ class AuthConfig:
         False,
         "Require scopes such as system/DiagnosticReport.cruds: a request whose token lacks the "
         "scope gets 403. If false, every client may do everything for its tenant.",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginsConfig:
-    """The resource types that are served."""
-
-    enabled: list[str] = _setting(
-        ["diagnosticreport"], "Names of enabled plugins. `fhirpub plugins` lists all of them."
-    )
-    environment: Literal["production", "development"] = _setting(
-        "production",
-        "development: if code of a plugin fails, the log has the traceback and what the exception "
-        "says, which may be data of the request. It prevents the start where [auth] environment "
-        "is production. production: the log has the exception's type, file and line.",
     )
 
 

@@ -104,6 +104,7 @@ def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
     examples = {
         f"fhirpub/{name}.py"
         for name in (
+            "config/plugins",
             "config/settings",
             "config/retention",
             "auth/clients",
