@@ -22,16 +22,19 @@ from tornado.netutil import bind_sockets
 from fhirpub.administration.http.interface import Interface
 from fhirpub.administration.http.responses import Asked, Response
 from fhirpub.config.administration import AdminConfig
-from fhirpub.errors import ConfigurationError, TooLarge
+from fhirpub.config.settings import Config
+from fhirpub.errors import ConfigurationError, FhirpubError, TooLarge
 from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.exchange import Headers
 from fhirpub.http.server import Bounds, Delegate, Message, Server
 from fhirpub.http.sockets import REFUSALS, reserve_address, why_not
 from fhirpub.problems import ContentProblem
+from fhirpub.web.error_mapping import TooSlow
+from fhirpub.web.message.request import Request
 
 _HEAD_BYTES, _BODY_BYTES = 16_384, 1024 * 1024
 _IDLE_SECONDS = 120.0
-_CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 
 
 def bind_admin(config: AdminConfig, *, reuse_port: bool) -> list[socket.socket]:
@@ -68,15 +71,16 @@ def _cannot_listen(config: AdminConfig, problem: Exception) -> ConfigurationErro
 
 @asynccontextmanager
 async def serve_admin(
-    interface: Interface, sockets: Sequence[socket.socket]
+    interface: Interface, sockets: Sequence[socket.socket], config: Config
 ) -> AsyncGenerator[None, None]:
     """Serve administration until the block ends; then finish what is in progress."""
-    delegate = _Delegate(interface)
+    proxies = config.server.trusted_proxies
+    delegate = _Delegate(interface, body_seconds=config.limits.body_seconds, proxies=proxies)
     bounds = Bounds(
         head_bytes=_HEAD_BYTES,
         body_bytes=_BODY_BYTES,
         idle_seconds=_IDLE_SECONDS,
-        connections=ConnectionLimits(total=_CONNECTIONS),
+        connections=ConnectionLimits(total=MAX_CONNECTIONS),
     )
     server = Server(delegate, bounds)
     server.add_sockets(list(sockets))
@@ -92,8 +96,12 @@ async def serve_admin(
 class _Delegate(Delegate):
     """Begins a message for each request."""
 
-    def __init__(self, interface: Interface) -> None:
+    def __init__(
+        self, interface: Interface, *, body_seconds: float, proxies: Sequence[str]
+    ) -> None:
         self.interface = interface
+        self.body_seconds = body_seconds
+        self.proxies = proxies
         self.running: set[asyncio.Task[None]] = set()
 
     def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
@@ -107,27 +115,42 @@ class _Received(Message):
         self._delegate = delegate
         self._connection = connection
         self._chunks: list[bytes] = []
-        self._line: RequestStartLine
-        self._headers: HTTPHeaders
+        self._request: Request
+        self._timer: asyncio.TimerHandle
 
     def headers_received(
         self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
     ) -> None:
         if not isinstance(start_line, RequestStartLine):
             raise HTTPInputError("not a request")
-        self._line, self._headers = start_line, headers
+        self._request = Request(start_line, headers, self._connection)
+        # A connection in the middle of a request makes no room for others (http/connections.py).
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._delegate.body_seconds, self._too_slow)
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
         self._chunks.append(chunk)
         return None
 
     def too_long(self) -> None:
-        asked = self._asked()
         rule = f"the body has more than {_BODY_BYTES} bytes"
-        problem = TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
+        self._refuse(TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE))
+
+    def on_connection_close(self) -> None:
+        self._timer.cancel()
+
+    def _too_slow(self) -> None:
+        seconds = self._delegate.body_seconds
+        self._refuse(TooSlow(f"the body was not here after {seconds:g} seconds"))
+        self._connection.close()
+
+    def _refuse(self, problem: FhirpubError) -> None:
+        self._timer.cancel()
+        asked = self._asked()
         self._write(asked, self._delegate.interface.refuse(problem, asked))
 
     def finish(self) -> None:
+        self._timer.cancel()
         # A request that has begun is completed even if its client disconnects: a change and its
         # record in the audit trail belong together.
         task = asyncio.create_task(self._respond())
@@ -139,16 +162,15 @@ class _Received(Message):
         self._write(asked, await self._delegate.interface.respond(asked))
 
     def _asked(self) -> Asked:
-        path, _, query = self._line.path.partition("?")
+        request = self._request
+        headers = request.headers
         return Asked(
-            method=self._line.method,
-            path=path,
-            query=query,
-            headers={
-                name.lower(): self._headers.get_list(name) for name in {*self._headers.keys()}
-            },
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            headers={name.lower(): headers.get_list(name) for name in {*headers.keys()}},
             body=b"".join(self._chunks),
-            address=self._connection.context.remote_ip,
+            address=request.client_address(self._delegate.proxies),
             request_id=f"admin-{secrets.token_hex(8)}",
         )
 

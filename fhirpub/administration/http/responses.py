@@ -22,7 +22,7 @@ class Asked:
 
     Attributes:
         method: The method, in capitals.
-        path: The path below ``/admin/v1``, as it was sent.
+        path: The path, as it was sent.
         query: The query, as it was sent.
         headers: The values of each header, by its name in lower case.
         body: The body.
