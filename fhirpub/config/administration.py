@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fhirpub.config.reader import LAST_PORT
 from fhirpub.config.reader import setting as _setting
 
+BOOTSTRAP = "bootstrap"
+"""The name of the caller that has the bootstrap key."""
 _CALLER = re.compile(r"(?P<name>[A-Za-z0-9._-]{1,64})=(?P<file>.+)")
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -63,9 +66,7 @@ def admin_callers(config: AdminConfig) -> Mapping[str, Path]:
 
 def admin_contradictions(config: AdminConfig) -> Iterator[str]:
     """Yield the problems of these settings, without those of ports that others have."""
-    for text in config.callers:
-        if _CALLER.fullmatch(text) is None:
-            yield f"[admin] callers: {text!r} must be NAME=FILE, such as terraform=keys.json"
+    yield from _wrong_callers(config.callers)
     if config.bootstrap_key_hash and not _SHA256.fullmatch(config.bootstrap_key_hash):
         yield "[admin] bootstrap_key_hash must be 64 hexadecimal digits, in lower case"
     if config.port > LAST_PORT:
@@ -75,3 +76,17 @@ def admin_contradictions(config: AdminConfig) -> Iterator[str]:
             "[admin] port: no caller could authenticate; set bootstrap_key_hash, of a key that "
             "`fhirpub admin new-key` creates, or callers"
         )
+
+
+def _wrong_callers(callers: Sequence[str]) -> Iterator[str]:
+    place = "[admin] callers:"
+    matches = {text: _CALLER.fullmatch(text) for text in callers}
+    for text, match in matches.items():
+        if match is None:
+            yield f"{place} {text!r} must be NAME=FILE, such as terraform=keys.json"
+    names = Counter(match["name"] for match in matches.values() if match is not None)
+    for name, count in names.items():
+        if count > 1:
+            yield f"{place} {name} is named {count} times: put all of its keys into one file"
+        if name == BOOTSTRAP:
+            yield f"{place} {name} is the name of who has the bootstrap key: use another one"

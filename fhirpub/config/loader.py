@@ -149,15 +149,19 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if server.port > LAST_PORT:
         found.append(f"[server] port must be at most {LAST_PORT}")
     found += _proxy_contradictions(server)
-    if not server.host.strip():
-        found.append(f"[server] host {EMPTY_HOST}")
+    found += [
+        f"[{group}] host {EMPTY_HOST}"
+        for group in ("server", "admin")
+        if not values[group].get("host", "unset").strip()
+    ]
     found += _auth_contradictions(AuthConfig(**values["auth"]))
     found += _key_contradictions(values["storage"], values["webhooks"])
-    if server.base_url and not _is_base_url(server.base_url):
-        found.append(
-            "[server] base_url must start with http:// or https://, name a host, and contain no "
-            "blank, ? or #, and no letters beyond ASCII: write such a host as xn--…"
-        )
+    found += [
+        f"[{group}] base_url must start with http:// or https://, name a host, and contain no "
+        "blank, ? or #, and no letters beyond ASCII: write such a host as xn--…"
+        for group in ("server", "admin")
+        if (url := values[group].get("base_url")) and not _is_base_url(url)
+    ]
     found += [
         f"[{group}] {key} must be above 0"
         for group, keys in _ABOVE_NOTHING.items()
