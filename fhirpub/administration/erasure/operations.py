@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, asdict, fields, replace
-from functools import partial
-from typing import Any
+from dataclasses import asdict, fields, replace
+from typing import Any, TypeVar
 
 from fhirpub.administration.context import Administration
 from fhirpub.administration.erasure.meant import find_meant
@@ -20,7 +19,9 @@ from fhirpub.storage.erasure.contract import Erasure, Hold
 Record = Mapping[str, Any]
 
 _PAGE = 1_000
-_MAX_NOTE = 500
+_MAX_NOTE, _MAX_TEXT = 500, 2_000
+_LATEST = 253_402_300_799_999  # the last millisecond of the year 9999
+_R = TypeVar("_R", Erasure, Hold)
 _KINDS = {"int": int, "str": str, "bool": bool}
 _FROM = "What the response before it has in `following`: the same request with this goes on."
 REASON = Parameter(
@@ -73,7 +74,7 @@ async def erase(
             reason=reason.strip(),
             allows_reuse=allow_reuse,
         )
-        for type_name, id_ in map(resource_in, resources)
+        for type_name, id_ in map(resource_in, dict.fromkeys(resources))
     ]
     return await work.carry_out(orders, work.eraser.begin)
 
@@ -99,18 +100,22 @@ async def repeat(
 ) -> Record:
     """Carry out orders that were carried out before, on what a backup brought back."""
     work = await Work.on(administration, tenant)
-    found = [record_of(one, "orders") for one in orders or ()]
-    kept = [record_of(one, "holds") for one in holds or ()]
-    erasures = [one for one in found if isinstance(one, Erasure)]
-    foreign = [one for one in (*found, *kept) if one.tenant != work.tenant.id]
-    if len(erasures) < len(found) or foreign:
-        rule = "must be orders and holds of this tenant, as they were exported"
-        raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, "orders")])
-    done = await work.carry_out(erasures, work.eraser.forbid)
+    found = [_of_tenant(one, work.tenant.id, Erasure, "orders") for one in orders or ()]
+    kept = [_of_tenant(one, work.tenant.id, Hold, "holds") for one in holds or ()]
+    done = await work.carry_out(found, work.eraser.forbid)
     for hold in kept:
-        if isinstance(hold, Hold):
+        what = (hold.type, hold.id)
+        async with administration.recorded("hold.add", what, tenant=hold.tenant):
             await administration.store.put_hold(hold)
     return done
+
+
+def _of_tenant(members: Record, tenant: str, kind: type[_R], place: str) -> _R:
+    record = record_of(members, place)
+    if not isinstance(record, kind) or record.tenant != tenant:
+        rule = f"must be {place} of this tenant, as they were exported"
+        raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, place)])
+    return record
 
 
 def record_of(members: Record, place: str = "orders") -> Erasure | Hold:
@@ -124,15 +129,23 @@ def record_of(members: Record, place: str = "orders") -> Erasure | Hold:
         )
     except TypeError:
         record = None
-    if record is None or not all(map(partial(_has_its_kind, record), fields(record))):
+    if record is None or not (_has_its_kinds(record) and _can_be(record)):
         rule = "has one that was not written by `fhirpub erase export`"
         raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, place)])
     return record if isinstance(record, Hold) else replace(record, version=0, finished=None)
 
 
-def _has_its_kind(record: Erasure | Hold, field: Field[Any]) -> bool:
-    kind = _KINDS.get(str(field.type))
-    return kind is None or type(getattr(record, field.name)) is kind
+def _has_its_kinds(record: Erasure | Hold) -> bool:
+    kinds = [(_KINDS.get(str(one.type)), getattr(record, one.name)) for one in fields(record)]
+    return all(kind is None or type(value) is kind for kind, value in kinds)
+
+
+def _can_be(record: Erasure | Hold) -> bool:
+    """Return whether a record can have been written by the service."""
+    is_resource = not why_no_resource(f"{record.type}/{record.id}")
+    moment = record.since if isinstance(record, Hold) else record.ordered
+    texts = (record.type, record.operator, record.reason)
+    return is_resource and 0 <= moment <= _LATEST and max(map(len, texts)) <= _MAX_TEXT
 
 
 async def list_(
@@ -236,7 +249,12 @@ REPEAT = Operation(
             text=f"Orders, as they are listed; at most {MAX_AT_ONCE}.",
             maximum=MAX_AT_ONCE,
         ),
-        Parameter(name="holds", type="objects", text="Holds, as they are listed."),
+        Parameter(
+            name="holds",
+            type="objects",
+            text=f"Holds, as they are listed; at most {MAX_AT_ONCE}.",
+            maximum=MAX_AT_ONCE,
+        ),
     ),
     is_final=True,
     creates_store=False,

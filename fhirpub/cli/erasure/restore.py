@@ -13,6 +13,7 @@ import click
 
 from fhirpub.administration import tenants
 from fhirpub.administration.erasure import operations
+from fhirpub.administration.erasure.work import MAX_AT_ONCE
 from fhirpub.cli.administration.target import Caller, Target, with_target
 from fhirpub.cli.erasure.carrying_out import carry_out
 from fhirpub.cli.erasure.printing import records_of, rest_of
@@ -20,8 +21,6 @@ from fhirpub.cli.options import EXISTING_FILE, with_json
 from fhirpub.cli.printing import Record, print_json, print_table
 from fhirpub.errors import InvalidContent
 from fhirpub.storage.erasure.contract import Erasure, Hold
-
-_HOLDS = 500
 
 
 @click.command(
@@ -88,8 +87,8 @@ async def _repeat(
         some, _refused = await carry_out(orders, partial(_repeat_some, call, tenant_id))
         erased += some
         holds = [asdict(one) for one in ours if isinstance(one, Hold)]
-        for start in range(0, len(holds), _HOLDS):
-            some_holds = holds[start : start + _HOLDS]
+        for start in range(0, len(holds), MAX_AT_ONCE):
+            some_holds = holds[start : start + MAX_AT_ONCE]
             await call(operations.REPEAT, tenant=tenant_id, holds=some_holds)
     return erased, sorted(by_tenant.keys() - known)
 

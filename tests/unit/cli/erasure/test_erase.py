@@ -23,6 +23,15 @@ from tests.bodies import SYSTEM, register_body
 
 REASON = ("--reason", "order 7")
 
+ORDER = {
+    "tenant": "t",
+    "type": "DiagnosticReport",
+    "id": "00000000-0000-4000-8000-000000000000",
+    "ordered": 1,
+    "operator": "a",
+    "reason": "b",
+}
+
 
 class Shell:
     """Runs commands on the store of a running service."""
@@ -211,15 +220,33 @@ def test_erasures_are_repeated_on_another_store_also_of_what_it_never_had(
 def test_orders_of_an_unknown_tenant_are_passed_over_and_named(
     shell: Shell, tmp_path: Path
 ) -> None:
-    order = {"tenant": "t", "type": "X", "id": "1", "ordered": 1, "operator": "a", "reason": "b"}
-    (tmp_path / "list.jsonl").write_text(json.dumps(order) + "\n")
+    (tmp_path / "list.jsonl").write_text(json.dumps(ORDER) + "\n")
 
     shown = shell.json("restore", "--erasures", str(tmp_path / "list.jsonl"))
 
     assert shown == {"erased": [], "unknown_tenants": ["t"]}
 
 
-@pytest.mark.parametrize("line", ["", "{}", "[]", "no JSON", '{"tenant": 1}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{}",
+        "[]",
+        "no JSON",
+        '{"tenant": 1}',
+        *(
+            json.dumps(ORDER | change)
+            for change in (
+                {"type": "../"},
+                {"id": "a/b"},
+                {"ordered": 10**17},
+                {"ordered": -1},
+                {"reason": "x" * 2_001},
+            )
+        ),
+    ],
+)
 def test_a_file_with_something_else_is_refused_with_the_lines(
     shell: Shell, tmp_path: Path, line: str
 ) -> None:
