@@ -17,6 +17,7 @@ from fhirpub.config.loader import MAX_SECRET_DAYS
 from fhirpub.config.reader import LARGEST
 from fhirpub.errors import NotPossible
 from fhirpub.fhir.times import instant
+from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.contract import Client
 
 OF_CLIENT = Parameter(
@@ -110,7 +111,9 @@ async def list_(
     store = administration.store
     owner = None if tenant is None else (await administration.tenant(tenant)).id
     found, uses = await store.clients(tenant=owner), await store.client_uses()
-    return [{**record_of(one), "last_used": _moment(uses.get(one.id))} for one in found]
+    return await in_turns(
+        lambda one: {**record_of(one), "last_used": _moment(uses.get(one.id))}, found
+    )
 
 
 async def show(administration: Administration, *, client: str) -> Mapping[str, Any]:

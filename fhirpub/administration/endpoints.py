@@ -14,6 +14,7 @@ from fhirpub.administration.operation import Operation, Parameter
 from fhirpub.administration.tenants import OF_KEY, OF_TENANT, ONLY_OF_TENANT
 from fhirpub.auth.tenants import require_enabled_tenant
 from fhirpub.errors import NotPossible
+from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
 from fhirpub.webhooks.management import serializers
 from fhirpub.webhooks.management.endpoints import (
@@ -107,11 +108,8 @@ async def list_(administration: Administration, *, tenant: str | None = None) ->
     """List endpoints."""
     endpoints = await administration.store.all_endpoints()
     owner = None if tenant is None else (await administration.tenant(tenant)).id
-    return [
-        record_of(one)
-        for one in endpoints
-        if one.state != "deleted" and owner in (None, one.tenant)
-    ]
+    shown = [one for one in endpoints if one.state != "deleted" and owner in (None, one.tenant)]
+    return await in_turns(record_of, shown)
 
 
 async def show(administration: Administration, *, endpoint: str) -> Record:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
-from fhirpub.errors import InvalidContent, Issue
+from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
 from fhirpub.fhir.times import parse_instant
 from fhirpub.problems import OperationProblem
 from fhirpub.suggestion import did_you_mean
@@ -177,10 +178,10 @@ class Operation:
         """Return arguments that are right; None stands for one that is not given.
 
         Raises:
-            InvalidContent: With every problem.
+            InvalidContent: With every problem, up to `MAX_ISSUES`.
         """
         arguments = {name: value for name, value in given.items() if value is not None}
-        issues = [*self._problems(arguments)]
+        issues = [*islice(self._problems(arguments), MAX_ISSUES)]
         if issues:
             raise InvalidContent(issues)
         return arguments

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fhirpub.auth.tenants import require_tenant
 from fhirpub.config.quotas import QuotasConfig
+from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.quota_contract import QuotaOverride, QuotaUse
 from fhirpub.storage.store import Store
 from fhirpub.web.admission.quota_policy import (
@@ -30,6 +32,14 @@ class QuotaState:
     used: int | None
 
 
+class Owner(NamedTuple):
+    """A tenant or client that has limits."""
+
+    kind: Kind
+    id: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerState:
     """A tenant or client with all of its limits."""
@@ -49,8 +59,9 @@ class Snapshot:
     uses: Mapping[QuotaUse, int]
     stored: Mapping[str, int]
 
-    def of(self, kind: Kind, owner: str, name: str, config: QuotasConfig) -> OwnerState:
+    def of(self, one: Owner, config: QuotasConfig) -> OwnerState:
         """Return the state of one tenant or client."""
+        kind, owner = one.kind, one.id
         limits = limits_of(kind, owner, config, self.overrides)
         quotas = [
             QuotaState(
@@ -61,7 +72,7 @@ class Snapshot:
             )
             for limit, quota in quota_names(kind).items()
         ]
-        return OwnerState(kind, owner, name, quotas)
+        return OwnerState(kind, owner, one.name, quotas)
 
     def _is_counted(self, limit: str, limits: object) -> bool:
         return limit == STORED_BYTES or bool(getattr(limits, limit))
@@ -80,15 +91,22 @@ async def states_of_tenant(
     """Return the state of a tenant, then of each of its clients. Raises NoSuchRecord."""
     tenant = await require_tenant(store, tenant_id)
     clients = await store.clients(tenant=tenant_id)
-    owners: list[tuple[Kind, str, str]] = [("tenant", tenant.id, tenant.name)]
-    owners += [("client", client.id, client.name) for client in clients]
+    owners = [Owner("tenant", tenant.id, tenant.name)]
+    owners += [Owner("client", client.id, client.name) for client in clients]
+    return await states_of(store, owners, config, now=now)
+
+
+async def states_of(
+    store: Store, owners: Sequence[Owner], config: QuotasConfig, *, now: int
+) -> list[OwnerState]:
+    """Return the state of each owner."""
     snapshot = Snapshot(
         now=now,
         overrides=_by_owner(await store.quota_overrides()),
-        uses=await store.quota_counts([owner for _kind, owner, _name in owners], now=now),
-        stored=await store.stored_bytes([tenant_id]),
+        uses=await store.quota_counts([one.id for one in owners], now=now),
+        stored=await store.stored_bytes([one.id for one in owners if one.kind == "tenant"]),
     )
-    return [snapshot.of(kind, owner, name, config) for kind, owner, name in owners]
+    return await in_turns(lambda one: snapshot.of(one, config), owners)
 
 
 def _by_owner(overrides: Sequence[QuotaOverride]) -> dict[tuple[str, str], int]:

@@ -8,11 +8,18 @@ from typing import Any
 from fhirpub.administration.clients import OF_CLIENT
 from fhirpub.administration.context import Administration
 from fhirpub.administration.operation import Operation, Parameter
-from fhirpub.administration.quota_usage import OwnerState, QuotaState, states_of_tenant
+from fhirpub.administration.quota_usage import (
+    Owner,
+    OwnerState,
+    QuotaState,
+    states_of,
+    states_of_tenant,
+)
 from fhirpub.administration.tenants import OF_TENANT
 from fhirpub.config.reader import LARGEST
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.problems import OperationProblem
+from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.web.admission.quota_policy import Kind, Limits, quota_names
 
@@ -39,7 +46,8 @@ async def set_of_tenant(
 ) -> Mapping[str, Any]:
     """Set limits of a tenant."""
     found = await administration.tenant(tenant)
-    return await _set(administration, "tenant", found.id, found.id, limits)
+    owner = Owner("tenant", found.id, found.name)
+    return await _set(administration, owner, found.id, limits)
 
 
 async def set_of_client(
@@ -47,23 +55,20 @@ async def set_of_client(
 ) -> Mapping[str, Any]:
     """Set limits of a client."""
     found = await administration.client(client)
-    return await _set(administration, "client", found.id, found.tenant, limits)
+    owner = Owner("client", found.id, found.name)
+    return await _set(administration, owner, found.tenant, limits)
 
 
 async def _set(
-    administration: Administration,
-    kind: Kind,
-    owner: str,
-    tenant: str,
-    limits: dict[str, Any],
+    administration: Administration, owner: Owner, tenant: str, limits: dict[str, Any]
 ) -> Mapping[str, Any]:
-    store, what = administration.store, (kind.capitalize(), owner)
-    overrides = _overrides(kind, owner, limits)
+    store, what = administration.store, (owner.kind.capitalize(), owner.id)
+    overrides = _overrides(owner.kind, owner.id, limits)
     async with administration.recorded("quota.set", what, tenant=tenant):
         await store.put_quota_overrides(overrides)
-    states = await _states(administration, tenant)
-    state = next(one for one in states if (one.kind, one.id) == (kind, owner))
-    return {kind: owner, **{one.limit_name: _shown(one) for one in state.quotas}}
+    config = administration.config.quotas
+    (state,) = await states_of(store, [owner], config, now=administration.clock())
+    return {owner.kind: owner.id, **{one.limit_name: _shown(one) for one in state.quotas}}
 
 
 def _overrides(kind: Kind, owner: str, limits: dict[str, Any]) -> list[QuotaOverride]:
@@ -86,13 +91,14 @@ def _overrides(kind: Kind, owner: str, limits: dict[str, Any]) -> list[QuotaOver
 async def show(administration: Administration, *, tenant: str) -> Mapping[str, Any]:
     """Return the limits of a tenant and of its clients, and what is used of them."""
     found = await administration.tenant(tenant)
-    first, *others = map(_record, await _states(administration, found.id))
+    states = await states_of_tenant(
+        administration.store,
+        found.id,
+        administration.config.quotas,
+        now=administration.clock(),
+    )
+    first, *others = await in_turns(_record, states)
     return {**first, "clients": others}
-
-
-async def _states(administration: Administration, tenant: str) -> list[OwnerState]:
-    config, now = administration.config.quotas, administration.clock()
-    return await states_of_tenant(administration.store, tenant, config, now=now)
 
 
 def _shown(item: QuotaState) -> int | None:

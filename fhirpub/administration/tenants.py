@@ -12,6 +12,7 @@ from fhirpub.administration.operation import Operation, Parameter, why_no_name
 from fhirpub.auth import tenants
 from fhirpub.errors import NoSuchRecord
 from fhirpub.fhir.times import instant
+from fhirpub.runtime.turns import in_turns
 from fhirpub.tenant import Tenant
 
 _MAX_NAME = 200
@@ -63,7 +64,7 @@ async def _add(administration: Administration, name: str, tenant_id: str) -> Map
 
 async def list_(administration: Administration) -> list[Mapping[str, Any]]:
     """List all tenants."""
-    return [record_of(one) for one in await administration.store.tenants()]
+    return await in_turns(record_of, await administration.store.tenants())
 
 
 async def show(administration: Administration, *, tenant: str) -> Mapping[str, Any]:

@@ -253,3 +253,13 @@ def test_keys_that_cannot_be_used_are_refused_with_their_place(
 
     assert (inside.status, inside.issue_expressions) == (400, {"jwks_url"})
     assert (private.status, private.problems) == (422, ["not-possible"])
+
+
+def test_of_very_many_wrong_fields_the_first_hundred_are_named(
+    administered: Administered,
+) -> None:
+    fields = {f"n{number}": 1 for number in range(20_000)}
+
+    answer = administered.request("POST", "/tenants", fields)
+
+    assert (answer.status, len(answer.issues)) == (400, 100)

@@ -21,7 +21,7 @@ from fhirpub.auth.assertions.verification import (
 from fhirpub.auth.keys import KeyRing
 from fhirpub.auth.statements import read_statement, sign_statement
 from fhirpub.auth.token_request import Message, fields_of, refuse_malformed
-from fhirpub.config.administration import AdminConfig, admin_base_url, admin_callers
+from fhirpub.config.administration import BOOTSTRAP, AdminConfig, admin_base_url, admin_callers
 from fhirpub.errors import Throttled, TokenRefused
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
@@ -29,8 +29,6 @@ from fhirpub.storage.client_activity_contract import AssertionUse, ClientActivit
 
 TYPE = "admin+jwt"
 """The ``typ`` of tokens for administration: the service takes them nowhere else."""
-BOOTSTRAP = "bootstrap"
-"""The name of the caller that has the bootstrap key."""
 _OWNER = "admin "
 """Before the name of a caller, among the owners of used assertions: no client has such an id."""
 _MAX_USED = 10_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -31,12 +32,14 @@ from fhirpub.fhir.strict_json import loads
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
-from fhirpub.web.error_mapping import MethodNotAllowed, NoSuchAddress
+from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
 from fhirpub.web.message.content_negotiation import UnsupportedMediaType
 from fhirpub.web.message.request import parameters_of
 
 BASE = "/admin/v1"
 _DESCRIPTION, _TOKEN = "/openapi.json", "/token"
+_LONG_BYTES = 16_384
+"""A longer body is read in a thread, beside the requests of others."""
 _log = logger()
 
 Open = Callable[[Agent], Administration]
@@ -85,7 +88,7 @@ class Interface:
         if path == _DESCRIPTION and asked.method == "GET":
             return respond(openapi(self._callers.audience))
         operation, blanks = self._find(asked.method, path)
-        given = _arguments(operation, blanks, asked)
+        given = {**await _fields(asked), **_arguments(operation, blanks, asked)}
         agent = Agent(
             environment=self._config.auth.environment,
             user=caller,
@@ -108,7 +111,7 @@ class Interface:
         for pattern, methods in self._routes.values():
             match = pattern.fullmatch(path)
             if match is not None and method in methods:
-                return methods[method], [*map(unquote, match.groups())]
+                return methods[method], [*map(_decoded, match.groups())]
             allowed += methods if match is not None else ()
         if allowed:
             said = f"{method} is not possible here: use {', '.join(allowed)}"
@@ -128,6 +131,14 @@ class Interface:
             _log.error("administration failed", **where(problem), request_id=asked.request_id)
 
 
+def _decoded(text: str) -> str:
+    """Return a name of a path, decoded: a guess could be the name of something else."""
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise MalformedRequest("the path must be UTF-8, percent-encoded") from None
+
+
 def _message(asked: Asked) -> Message:
     return Message(
         content_type=asked.header("content-type"),
@@ -138,7 +149,10 @@ def _message(asked: Asked) -> Message:
 
 
 def _arguments(operation: Operation, blanks: Sequence[str], asked: Asked) -> dict[str, Any]:
-    """Return what a request gives to an operation, unchecked. Raises InvalidContent."""
+    """Return what the path and the query give to an operation, unchecked.
+
+    Raises InvalidContent, InvalidSearch.
+    """
     texts: dict[str, list[str]] = {}
     for name, text in zip(operation.blanks, blanks, strict=True):
         texts[name] = [text]
@@ -149,20 +163,20 @@ def _arguments(operation: Operation, blanks: Sequence[str], asked: Asked) -> dic
             )
         texts.setdefault(name, []).append(text)
     known = {one.name: one for one in operation.parameters if one.place != "body"}
-    given: dict[str, Any] = {
+    return {
         name: known[name].from_texts(several) if name in known else several[-1]
         for name, several in texts.items()
     }
-    return {**_fields(asked), **given}
 
 
-def _fields(asked: Asked) -> Mapping[str, Any]:
+async def _fields(asked: Asked) -> Mapping[str, Any]:
     """Return the body as an object; no body is an empty one. Raises InvalidContent."""
     if not asked.body:
         return {}
     if asked.header("content-type").partition(";")[0].strip().lower() != JSON:
         raise UnsupportedMediaType(f"the body must be {JSON}")
-    fields = loads(asked.body)
+    is_long = len(asked.body) > _LONG_BYTES
+    fields = await asyncio.to_thread(loads, asked.body) if is_long else loads(asked.body)
     if not isinstance(fields, dict):
         raise InvalidContent.because(
             "the body must be a JSON object", details=ContentProblem.BODY_UNEXPECTED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.contract import Client, CredentialStore, SigningKey
 from fhirpub.storage.mongodb import schema
 from fhirpub.storage.mongodb.collections import OnDatabase
@@ -52,9 +53,8 @@ class MongoCredentials(OnDatabase, CredentialStore, SecretStore):
         return tenant_of(found[0], self.cipher) if found else None
 
     async def tenants(self) -> Sequence[Tenant]:
-        found = [
-            tenant_of(document, self.cipher) for document in await self._list(schema.TENANT, {})
-        ]
+        documents = await self._list(schema.TENANT, {})
+        found = await in_turns(lambda document: tenant_of(document, self.cipher), documents)
         return sorted(found, key=lambda each: (each.created, each.id))
 
     async def put_client(self, client: Client) -> None:
@@ -75,7 +75,7 @@ class MongoCredentials(OnDatabase, CredentialStore, SecretStore):
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
         wanted = {} if tenant is None else {"tenant": tenant}
-        found = [client_of(document) for document in await self._list(schema.CLIENT, wanted)]
+        found = await in_turns(client_of, await self._list(schema.CLIENT, wanted))
         return sorted(found, key=lambda each: (each.created, each.id))
 
     async def put_signing_key(self, key: SigningKey) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.contract import Client, CredentialStore, SigningKey
 from fhirpub.storage.secret_contract import SecretStore, StoredSecret
 from fhirpub.storage.sqlite import schema as sql
@@ -42,7 +43,7 @@ class SqliteCredentials(DatabaseMixin, CredentialStore, SecretStore):
 
     async def tenants(self) -> Sequence[Tenant]:
         rows = await self._fetch_in_thread(sql.TENANTS, ())
-        return [tenant_of(row, self.cipher) for row in rows]
+        return await in_turns(lambda row: tenant_of(row, self.cipher), rows)
 
     async def put_client(self, client: Client) -> None:
         await self._execute(clients.PUT, client_row(client))
@@ -66,7 +67,8 @@ class SqliteCredentials(DatabaseMixin, CredentialStore, SecretStore):
         return client_of(rows[0]) if rows else None
 
     async def clients(self, *, tenant: str | None = None) -> Sequence[Client]:
-        return [client_of(row) for row in await self._fetch_in_thread(clients.CLIENTS, (tenant,))]
+        rows = await self._fetch_in_thread(clients.CLIENTS, (tenant,))
+        return await in_turns(client_of, rows)
 
     async def put_signing_key(self, key: SigningKey) -> None:
         await self._execute(sql.PUT_KEY, key_row(key, self.cipher))

@@ -1,0 +1,27 @@
+"""Work on many records leaves the event loop to others in between."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fhirpub.runtime.turns import in_turns
+
+
+async def test_each_item_is_made_in_its_order() -> None:
+    assert await in_turns(str, range(250)) == [*map(str, range(250))]
+
+
+async def test_others_go_on_after_every_hundred() -> None:
+    made: list[int] = []
+    seen: list[int] = []
+
+    async def look() -> None:
+        while len(made) < 1_000:
+            seen.append(len(made))
+            await asyncio.sleep(0)
+
+    looking = asyncio.create_task(look())
+    await in_turns(made.append, range(1_000))
+    await looking
+
+    assert seen == [*range(100, 1_000, 100)]
