@@ -13,7 +13,7 @@ from fhirpub.administration.naming import id_of_key
 from fhirpub.administration.operation import Operation, Parameter
 from fhirpub.administration.tenants import OF_KEY, OF_TENANT, ONLY_OF_TENANT
 from fhirpub.auth.tenants import require_enabled_tenant
-from fhirpub.errors import NotPossible
+from fhirpub.errors import NoSuchRecord, NotPossible
 from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.webhook_contract import Endpoint, Ordering, Payload
 from fhirpub.webhooks.management import serializers
@@ -77,7 +77,8 @@ async def put(administration: Administration, *, tenant: str, key: str, **fields
                     await _add(administration, owner.id, endpoint_id, fields)
                 )
         if found is None or found.state != "deleted":
-            return await _change(administration, endpoint_id, fields)
+            with suppress(NoSuchRecord):  # another request has removed it meanwhile
+                return await _change(administration, endpoint_id, fields)
     raise NotPossible(
         f"{_MAX_REPLACED} endpoints with the key {key} were removed: use another key"
     )

@@ -101,6 +101,23 @@ def test_an_endpoint_with_a_key_keeps_its_secrets_and_is_replaced_once_removed(
     assert (other["id"] != first.json["id"], other["state"]) == (True, "active")
 
 
+def test_an_endpoint_that_others_remove_meanwhile_is_there_after_its_request(
+    administered: Administered,
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+    path, url = f"/tenants/{tenant}/endpoints/lis", "https://93.184.216.34/hooks"
+
+    def put(number: int) -> int:
+        fields = {"url": url, "event_types": ["*"], "description": f"lis {number}"}
+        answer = administered.request("PUT", path, fields)
+        if number % 2:
+            administered.request("DELETE", f"/endpoints/{answer.json['id']}")
+        return answer.status
+
+    with ThreadPoolExecutor(8) as threads:
+        assert {*threads.map(put, range(24))} == {200}
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status", "problem"),
     [
