@@ -22,7 +22,8 @@ from fhirpub.interactions.reindex import reindex_if_needed
 from fhirpub.runtime.descriptors import usable_connections
 from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
-from fhirpub.web.adapter import HEAD_BYTES, RequestRouterAdapter
+from fhirpub.web.adapter import RequestRouterAdapter
+from fhirpub.web.error_mapping import HEAD_BYTES
 from fhirpub.web.services import Services
 
 _SWEEP_SECONDS = 600

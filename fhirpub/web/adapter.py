@@ -17,14 +17,13 @@ from tornado.httputil import (
     ResponseStartLine,
 )
 
-from fhirpub.errors import FhirpubError, Issue, TooLarge
+from fhirpub.errors import Issue, TooLarge
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Exchange
-from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
 from fhirpub.http.server import Delegate, Message
 from fhirpub.problems import ContentProblem, RequestProblem
-from fhirpub.web.error_mapping import AddressTooLong, HeadTooLarge, MalformedRequest, TooSlow
+from fhirpub.web.error_mapping import refusal_of
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message.request import Request
 from fhirpub.web.routes import Router
@@ -33,8 +32,6 @@ from fhirpub.web.services import Services
 _BUSY = Issue.error(
     RequestProblem.SERVICE_BUSY, "too many connections; retry in some seconds", code="throttled"
 )
-HEAD_BYTES = 16_384
-"""How long the line and the headers of a request may be."""
 
 
 class RequestRouterAdapter(Delegate):
@@ -57,11 +54,7 @@ class RequestRouterAdapter(Delegate):
         problem: HTTPInputError,
     ) -> None:
         """Respond with the problem as an OperationOutcome."""
-        refusal: FhirpubError = MalformedRequest(str(problem))
-        if isinstance(problem, HeadTooLong):
-            refusal = _too_long(problem)
-        elif isinstance(problem, HeadTooSlow):
-            refusal = TooSlow("the head was not complete in time; it may be sent again")
+        refusal = refusal_of(problem)
         self._router.refusing(Request(line, headers, exchange), refusal).begin()
 
     def busy_response(self) -> bytes:
@@ -76,14 +69,6 @@ def _busy_response(fhir_url: str) -> bytes:
         b"Retry-After: 5\r\nCache-Control: no-store\r\nConnection: close\r\n"
         b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
     )
-
-
-def _too_long(problem: HeadTooLong) -> FhirpubError:
-    if problem.in_line:
-        return AddressTooLong("the address is too long; a search can be sent to _search instead")
-    if problem.in_fields:
-        return HeadTooLarge(f"there are more than {MAX_FIELDS} header fields")
-    return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
 
 
 class _RequestDelegate(Message):

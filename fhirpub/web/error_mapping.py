@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from tornado.httputil import HTTPInputError
+
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
+from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
 from fhirpub.interactions.erased import IdentifierErased, ResourceErased
 from fhirpub.problems import Problem, RequestProblem
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
@@ -15,6 +18,9 @@ from fhirpub.web.message.content_negotiation import (
     NotAcceptable,
     UnsupportedMediaType,
 )
+
+HEAD_BYTES = 16_384
+"""How long the line and the headers of a request may be."""
 
 
 class MalformedRequest(FhirpubError):
@@ -121,6 +127,19 @@ _TOKEN_REFUSALS = {
     "invalid_client": HTTPStatus.UNAUTHORIZED,
     "insufficient_scope": HTTPStatus.FORBIDDEN,
 }
+
+
+def refusal_of(problem: HTTPInputError) -> FhirpubError:
+    """Return the refusal of what breaks HTTP, or is longer or slower than it may be."""
+    if isinstance(problem, HeadTooSlow):
+        return TooSlow("the head was not complete in time; it may be sent again")
+    if not isinstance(problem, HeadTooLong):
+        return MalformedRequest(str(problem))
+    if problem.in_line:
+        return AddressTooLong("the address is too long; a search can be sent to _search instead")
+    if problem.in_fields:
+        return HeadTooLarge(f"there are more than {MAX_FIELDS} header fields")
+    return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
 
 
 def response_for(problem: BaseException) -> Answer:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
+from fhirpub.administration.http.callers import TYPE
 from fhirpub.auth.assertions.signing import new_key_pair
+from fhirpub.auth.statements import sign_statement
 from fhirpub.runtime.clock import now_ms
-from tests.administration.conftest import CALLER, Administered
+from fhirpub.testing.service import Answer
+from tests.administration.conftest import BOOTSTRAP_KEY, CALLER, Administered
 
 
 def test_an_assertion_gets_a_short_token_that_is_taken_as_its_caller(
@@ -122,6 +127,65 @@ def test_a_token_for_administration_is_none_of_a_client(administered: Administer
     )
 
 
+@pytest.mark.parametrize(
+    ("changes", "type_", "reason"),
+    [
+        ({"exp": 1}, TYPE, "has expired"),
+        ({"exp": None}, TYPE, "has expired"),
+        ({"exp": "9999999999"}, TYPE, "has expired"),
+        ({"aud": "https://admin.example.org/admin/v1"}, TYPE, "audience"),
+        ({"sub": "removed"}, TYPE, "not of this service"),
+        ({"sub": "bootstrap"}, TYPE, "not of this service"),
+        ({"sub": [CALLER]}, TYPE, "not of this service"),
+        ({}, "at+jwt", "not of this service"),
+        ({}, "audit-checkpoint+jwt", "not of this service"),
+    ],
+)
+def test_a_signed_token_that_is_not_of_a_caller_now_is_refused(
+    administered: Administered, changes: dict[str, Any], type_: str, reason: str
+) -> None:
+    claims = {"sub": CALLER, "aud": f"{administered.url}/admin/v1", "exp": now_ms() // 1000 + 60}
+    ring = administered.service.services.tokens.ring
+
+    def asked(claims: dict[str, Any], type_: str) -> Answer:
+        token = administered.service.call(sign_statement(ring, claims, type_=type_))
+        return administered.request("GET", "/tenants", key=token)
+
+    assert asked(claims, TYPE).status == 200
+    refused = asked(claims | changes, type_)
+    assert refused.status == 401
+    assert reason in refused.issues[0]["diagnostics"]
+
+
+def test_a_caller_with_several_headers_is_refused(administered: Administered) -> None:
+    with socket.create_connection(("127.0.0.1", administered.port), timeout=20) as connection:
+        header = f"Authorization: Bearer {BOOTSTRAP_KEY}\r\n".encode()
+        lines = b"GET /admin/v1/tenants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        connection.sendall(lines + header * 2 + b"\r\n")
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+
+    assert received.startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b" " * 100_000, None])
+def test_a_file_of_keys_that_cannot_be_used_has_none(
+    administered: Administered, content: bytes | None
+) -> None:
+    file = Path(administered.service.config.admin.callers[0].partition("=")[2])
+    before = file.read_bytes()
+    try:
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+
+        refused = administered.token_for(administered.assertion())
+    finally:
+        file.write_bytes(before)
+
+    assert (refused.status, refused.json["error"]) == (401, "invalid_client")
+    assert str(file) not in refused.json["error_description"]
+
+
 def test_the_service_itself_has_no_administration(administered: Administered) -> None:
     assert administered.service.request("GET", "/admin/v1/tenants").status == 404
 
@@ -129,5 +193,8 @@ def test_the_service_itself_has_no_administration(administered: Administered) ->
 def test_a_refusal_is_counted_in_the_audit_trail(administered: Administered) -> None:
     administered.request("GET", "/tenants", key="wrong")
 
-    assert administered.service.services.audit is not None
-    assert administered.request("GET", "/audit").status == 200
+    audit = administered.service.services.audit
+    assert audit is not None
+    administered.service.call(audit.settle())
+    (record, *_) = [one for one in administered.audit() if one["action"] == "unauthenticated"]
+    assert (record["status"], record["address"]) == (401, "127.0.0.1")

@@ -111,3 +111,28 @@ def test_a_name_that_is_not_utf_8_is_refused(port: int, name: str) -> None:
     answer = ask(port, "GET", f"/admin/v1/tenants/{name}")
 
     assert (answer.status, answer.problems) == (400, ["request-malformed"])
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "problem"),
+    [
+        (
+            b"GET /admin/v1/tenants HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n",
+            400,
+            "request-malformed",
+        ),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, 431, "head-too-large"),
+        (b"GET /" + b"x" * 20_000, 414, "address-too-long"),
+    ],
+)
+def test_what_breaks_http_gets_an_outcome(
+    port: int, head: bytes, status: int, problem: str
+) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(head)
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+
+    start, _, body = received.partition(b"\r\n\r\n")
+    (issue,) = orjson.loads(body)["issue"]
+    assert start.startswith(b"HTTP/1.1 %d " % status)
+    assert issue["details"]["coding"][0]["code"] == problem

@@ -6,7 +6,7 @@ import re
 
 from fhirpub.config.settings import LimitsConfig, ServerConfig
 from fhirpub.http.head import MAX_FIELDS
-from fhirpub.web.adapter import HEAD_BYTES
+from fhirpub.web.error_mapping import HEAD_BYTES
 from tests.docs.project_files import ROOT
 
 PACKAGE = ROOT / "fhirpub" / "http"
@@ -38,7 +38,7 @@ def test_every_path_that_it_names_exists() -> None:
 def test_its_limits_are_those_of_the_code_and_the_settings() -> None:
     described, by_default = limits(), LimitsConfig()
 
-    assert described["`HEAD_BYTES` in `web/adapter.py`"] == f"{HEAD_BYTES:,} bytes"
+    assert described["`HEAD_BYTES` in `web/error_mapping.py`"] == f"{HEAD_BYTES:,} bytes"
     assert described["`[limits] drain_bytes`"] == f"{by_default.drain_bytes:,} bytes"
     assert described["`[limits] request_bytes`"] == f"{by_default.request_bytes:,} bytes"
     assert described["`[limits] idle_seconds`"] == f"{by_default.idle_seconds:g} s"

@@ -30,7 +30,7 @@ from fhirpub.interactions.update import prepare
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import Tenant
-from fhirpub.web.adapter import HEAD_BYTES
+from fhirpub.web.error_mapping import HEAD_BYTES
 from fhirpub.web.handlers.placement import DENSE, LARGE, count_values
 from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.preconditions import check_if_match, includes_tag

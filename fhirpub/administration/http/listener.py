@@ -25,14 +25,14 @@ from fhirpub.config.administration import AdminConfig
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError, FhirpubError, TooLarge
 from fhirpub.http.connections import ConnectionLimits
-from fhirpub.http.exchange import Headers
+from fhirpub.http.exchange import Exchange, Headers
 from fhirpub.http.server import Bounds, Delegate, Message, Server
 from fhirpub.http.sockets import REFUSALS, reserve_address, why_not
 from fhirpub.problems import ContentProblem
-from fhirpub.web.error_mapping import TooSlow
+from fhirpub.web.error_mapping import HEAD_BYTES, TooSlow, refusal_of
 from fhirpub.web.message.request import Request
 
-_HEAD_BYTES, _BODY_BYTES = 16_384, 1024 * 1024
+_BODY_BYTES = 1024 * 1024
 _IDLE_SECONDS = 120.0
 MAX_CONNECTIONS = 64
 
@@ -77,7 +77,7 @@ async def serve_admin(
     proxies = config.server.trusted_proxies
     delegate = _Delegate(interface, body_seconds=config.limits.body_seconds, proxies=proxies)
     bounds = Bounds(
-        head_bytes=_HEAD_BYTES,
+        head_bytes=HEAD_BYTES,
         body_bytes=_BODY_BYTES,
         idle_seconds=_IDLE_SECONDS,
         connections=ConnectionLimits(total=MAX_CONNECTIONS),
@@ -107,6 +107,17 @@ class _Delegate(Delegate):
     def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
         return _Received(self, request_conn)
 
+    def refuse(
+        self,
+        exchange: Exchange,
+        line: RequestStartLine,
+        headers: HTTPHeaders,
+        problem: HTTPInputError,
+    ) -> None:
+        received = _Received(self, exchange)
+        received.headers_received(line, headers)
+        received.refuse(refusal_of(problem))
+
 
 class _Received(Message):
     """One request on its way in."""
@@ -134,17 +145,18 @@ class _Received(Message):
 
     def too_long(self) -> None:
         rule = f"the body has more than {_BODY_BYTES} bytes"
-        self._refuse(TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE))
+        self.refuse(TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE))
 
     def on_connection_close(self) -> None:
         self._timer.cancel()
 
     def _too_slow(self) -> None:
         seconds = self._delegate.body_seconds
-        self._refuse(TooSlow(f"the body was not here after {seconds:g} seconds"))
+        self.refuse(TooSlow(f"the body was not here after {seconds:g} seconds"))
         self._connection.close()
 
-    def _refuse(self, problem: FhirpubError) -> None:
+    def refuse(self, problem: FhirpubError) -> None:
+        """Respond at once, to what has come of the request."""
         self._timer.cancel()
         asked = self._asked()
         self._write(asked, self._delegate.interface.refuse(problem, asked))
