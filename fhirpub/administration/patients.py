@@ -162,6 +162,7 @@ async def conflicts(administration: Administration, *, tenant: str, after: str =
         store=administration.store,
         after=(id_, int(number) if number else 0),
     )
+    await administration.record_read("patient.conflicts", tenant=owner.id)
     found = [one async for one in search.conflicts(max_read=_MAX_READ)]
     return {
         "conflicts": [

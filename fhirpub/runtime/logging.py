@@ -23,6 +23,8 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _SAMPLED = {
     "keys not fetched": "reason",
     "address not permitted": "client_id",
+    "administration refused": "reason",
+    "keys of a caller not read": "file",
     "failed": "place",
 }
 """Events that a caller without a token can cause, and the field that distinguishes their kinds."""

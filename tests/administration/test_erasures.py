@@ -57,6 +57,8 @@ def test_a_report_that_is_named_twice_is_erased_once(
 
     assert [one["versions"] for one in done.json["erased"]] == [1]
     assert lab.get(f"{BASE}/{report}").status == 410
+    (order,) = administered.request("GET", f"/erasures?tenant={lab.tenant.id}").json["orders"]
+    assert order["finished"] is not None
 
 
 def test_what_is_on_hold_is_refused_and_the_rest_is_erased(

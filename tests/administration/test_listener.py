@@ -102,6 +102,16 @@ def test_the_address_behind_a_trusted_proxy_is_recorded(
     assert ended["address"] == address
 
 
+def test_a_connection_goes_on_after_a_response_to_head(port: int) -> None:
+    lines = f"HEAD /admin/v1/tenants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {BOOTSTRAP_KEY}"
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(f"{lines}\r\n\r\n{lines}\r\nConnection: close\r\n\r\n".encode())
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+
+    assert received.count(b"HTTP/1.1 405 ") == 2
+    assert received.endswith(b"\r\n\r\n")
+
+
 def test_an_address_in_its_absolute_form_is_the_same(port: int) -> None:
     assert ask(port, "GET", "http://admin.example.org/admin/v1/tenants").status == 200
 

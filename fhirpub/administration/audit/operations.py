@@ -143,7 +143,7 @@ async def export(administration: Administration, *, chain: str, after: int = 0) 
     tenant, store = await chain_meant(administration, chain), administration.store
     if not after:
         await seal_trail(administration.config, store)
-        await administration.record_read("audit.export", tenant=tenant)
+    await administration.record_read("audit.export", tenant=tenant)
     lines: list[Record] = []
     size = 0
     while page := await store.audit_chain(tenant, after=after, limit=1):

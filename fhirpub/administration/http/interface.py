@@ -27,7 +27,13 @@ from fhirpub.audit.record import Agent
 from fhirpub.audit.trail import AuditTrail
 from fhirpub.auth.token_request import Message
 from fhirpub.config.settings import Config
-from fhirpub.errors import InvalidContent, NotAuthenticated, StoreUnavailable, TokenRefused
+from fhirpub.errors import (
+    FhirpubError,
+    InvalidContent,
+    NotAuthenticated,
+    StoreUnavailable,
+    TokenRefused,
+)
 from fhirpub.fhir.strict_json import loads
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.faults import where
@@ -95,14 +101,21 @@ class Interface:
             address=asked.address,
             request=asked.request_id,
         )
-        result = await execute(operation, self._open(agent), given)
-        _log.info(
-            "administered",
+        return await self._run(operation, agent, given)
+
+    async def _run(self, operation: Operation, agent: Agent, given: Mapping[str, Any]) -> Response:
+        log = _log.bind(
             operation=operation.name,
-            caller=caller,
-            address=asked.address,
-            request_id=asked.request_id,
+            caller=agent.user,
+            address=agent.address,
+            request_id=agent.request,
         )
+        try:
+            result = await execute(operation, self._open(agent), given)
+        except FhirpubError as problem:
+            log.info("not administered", reason=type(problem).__name__)
+            raise
+        log.info("administered")
         return respond(result, status=operation.status)
 
     def _find(self, method: str, path: str) -> tuple[Operation, Sequence[str]]:

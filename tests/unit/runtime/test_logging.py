@@ -57,6 +57,8 @@ def write_line(event: str, *, kind: str = "401", **facts: Fact) -> None:
     ("event", "facts"),
     [
         ("address not permitted", {"client_id": "c-1", "address": "192.0.2.1"}),
+        ("administration refused", {"reason": "expired"}),
+        ("keys of a caller not read", {"file": "a.json"}),
         ("failed", {"place": "a.py:1", "error": "ValueError"}),
     ],
 )
