@@ -12,7 +12,11 @@ _REFUSALS = {
     "400": "A parameter is wrong, or several are; each is named.",
     "401": "The caller is not authenticated.",
     "404": "What the path names does not exist.",
+    "405": "The path has other methods; Allow names them.",
+    "408": "The body has not come in time.",
     "409": "The state of what is meant does not allow this.",
+    "413": "The body is longer than a megabyte.",
+    "415": "The body is not application/json.",
     "422": "The settings of the service do not allow this.",
     "503": "The store is not available at the moment.",
 }
@@ -31,13 +35,26 @@ def openapi(server: str) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "fhirpub administration", "version": __version__},
         "servers": [{"url": server}],
-        "security": [{"bearer": []}],
+        "security": [{"bearer": []}, {"caller": []}],
         "paths": paths,
         "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The bootstrap key.",
+                },
+                "caller": _caller(server),
+            },
             "schemas": {"OperationOutcome": {"type": "object"}},
         },
     }
+
+
+def _caller(server: str) -> dict[str, Any]:
+    flow = {"tokenUrl": f"{server}/token", "scopes": {}}
+    text = "A token for an assertion of a caller (private_key_jwt, RFC 7523)."
+    return {"type": "oauth2", "description": text, "flows": {"clientCredentials": flow}}
 
 
 def _described(operation: Operation) -> dict[str, Any]:
@@ -100,6 +117,7 @@ def schema_of(parameter: Parameter) -> dict[str, Any]:
         schema["enum"] = list(parameter.choices)
     if parameter.type == "string":
         schema["maxLength"] = parameter.max_length
+        schema |= {"minLength": 1} if parameter.place == "path" else {}
     return schema
 
 
