@@ -30,12 +30,13 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import (
     FhirpubError,
     InvalidContent,
+    Issue,
     NotAuthenticated,
     StoreUnavailable,
     TokenRefused,
 )
 from fhirpub.fhir.strict_json import loads
-from fhirpub.problems import ContentProblem
+from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
 from fhirpub.web.error_mapping import MalformedRequest, MethodNotAllowed, NoSuchAddress
@@ -94,7 +95,9 @@ class Interface:
         if path == _DESCRIPTION and asked.method == "GET":
             return respond(openapi(self._callers.audience))
         operation, blanks = self._find(asked.method, path)
-        given = {**await _fields(asked), **_arguments(operation, blanks, asked)}
+        fields, arguments = await _fields(asked), _arguments(operation, blanks, asked)
+        _refuse_misplaced(operation, fields, arguments)
+        given = {**fields, **arguments}
         agent = Agent(
             environment=self._config.auth.environment,
             user=caller,
@@ -180,6 +183,20 @@ def _arguments(operation: Operation, blanks: Sequence[str], asked: Asked) -> dic
         name: known[name].from_texts(several) if name in known else several[-1]
         for name, several in texts.items()
     }
+
+
+def _refuse_misplaced(
+    operation: Operation, fields: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> None:
+    """Refuse what is in another place than its own: addresses are in the logs of proxies."""
+    places = {one.name: one.place for one in operation.parameters}
+    misplaced = [name for name in fields if places.get(name, "body") != "body"]
+    misplaced += [name for name in arguments if places.get(name) == "body"]
+    if misplaced:
+        raise InvalidContent(
+            Issue.error(OperationProblem.FIELD_UNKNOWN, f"belongs into the {places[name]}", name)
+            for name in misplaced
+        )
 
 
 async def _fields(asked: Asked) -> Mapping[str, Any]:
