@@ -13,6 +13,7 @@ from fhirpub.administration.table import OPERATIONS
 from fhirpub.cli.commands import fhirpub
 from tests.administration.conftest import COMMAND, Administered
 from tests.api.test_erasure import publish
+from tests.waiting import wait_until
 
 LOCAL = {
     "serve",
@@ -47,6 +48,12 @@ def tenant(administered: Administered) -> str:
         ("hold", "add", published.report, "--tenant", tenant, "--reason", "case 7"),
     ):
         administered.json(*words)
+
+    def is_counted() -> bool:
+        shown = administered.run_here("quota", "show", "--tenant", tenant, "--json")
+        return bool(json.loads(shown.stdout)["quotas"][-1]["used"])
+
+    wait_until(is_counted)  # other processes learn of stored bytes within two seconds
     return tenant
 
 
