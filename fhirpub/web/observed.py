@@ -143,7 +143,7 @@ class ObservedRequest:
         kind = self.route
         level: Level = self.level
         if is_refused:
-            event, level = "refused", "error" if is_fault else "info"
+            event, level = "refused", self._level_of_refusal(is_fault=is_fault)
             kind = str(why.get("reason") or why.get("place") or self.status)
             facts |= _named(self._issues)
         elif self._is_sent and self._problem is None:
@@ -152,6 +152,13 @@ class ObservedRequest:
             event = "cut off"
             level = "error" if self._problem is not None else self.level
         lines.write(level, event, facts | why, kind=kind)
+
+    def _level_of_refusal(self, *, is_fault: bool) -> Level:
+        """Return ``warning`` for what passes, such as a store that is away, not ``error``."""
+        if not is_fault:
+            return "info"
+        passes = self._problem is not None and is_expected(self._problem)
+        return "warning" if passes else "error"
 
     def _facts(self) -> dict[str, Fact]:
         facts: dict[str, Fact] = {

@@ -154,7 +154,8 @@ def test_a_process_that_cannot_use_an_upgraded_store_is_not_ready_and_does_not_s
 
         assert readiness(old) == HTTPStatus.SERVICE_UNAVAILABLE
         assert readiness(new) == HTTPStatus.OK
-        assert "of a newer release, this release uses" in old.errors.read_text()
+        said = "of a newer release, this release uses"
+        assert wait_until(lambda: said in old.errors.read_text())
         old.terminate()
         assert old.wait() == 0
         with pytest.raises(RuntimeError, match="start the newer release; only a backup leads"):
