@@ -135,6 +135,8 @@ def test_requests_from_a_refused_address_cannot_fill_the_log(tmp_path: Path) -> 
         process.wait()
         process.start()
         statuses = {lab.get(READ).status for _ in range(30)}
+        process.terminate()
+        process.wait()
 
     lines = process.errors.read_text().splitlines()
     assert statuses == {403}

@@ -129,6 +129,18 @@ def process(tmp_path: Path, store_url: str) -> Iterator[ServiceProcess]:
         yield running
 
 
+def places_of(canaries: Canaries, folder: Path) -> list[tuple[str, bytes]]:
+    """Return the files that have a canary, and what stands around it."""
+    found = []
+    for file in sorted(folder.iterdir()):
+        data = file.read_bytes() if file.is_file() else b""
+        for text in canaries.texts:
+            place = data.find(text.encode())
+            if place >= 0:
+                found.append((file.name, data[max(0, place - 200) : place + 100]))
+    return found
+
+
 def publish(lab: Integrator, canaries: Canaries) -> tuple[list[str], dict[str, bytes]]:
     """Publish reports with canaries among others; return their addresses, and the others."""
     ours: list[str] = []
@@ -201,7 +213,7 @@ def test_after_kills_no_canary_is_left_and_all_else_is_as_before(
         assert lab.register(canaries.body(number)).status == 409
     if "mongodb" in store_url:
         sweep_documents(process, store_url, lab.tenant.id, ours)
-    assert canaries.found_in(bytes_of(store_url, tmp_path)) == []
+    assert canaries.found_in(bytes_of(store_url, tmp_path)) == [], places_of(canaries, tmp_path)
     verdicts = {one["tenant"]: one["verdict"] for one in process.command("audit", "verify")}
     assert verdicts[lab.tenant.id] == "right"
 
