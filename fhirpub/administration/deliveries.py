@@ -8,6 +8,7 @@ from typing import Any
 
 from fhirpub.administration.context import Administration
 from fhirpub.administration.operation import Operation, Parameter
+from fhirpub.administration.paging import FROM, read_numbers
 from fhirpub.administration.tenants import ONLY_OF_TENANT
 from fhirpub.errors import InvalidContent, Issue, NoSuchRecord, NotPossible
 from fhirpub.problems import OperationProblem
@@ -88,11 +89,10 @@ class _Place:
 
     @classmethod
     def read(cls, text: str) -> _Place:
+        if not text:
+            return cls()
         endpoint, _, sequence = text.partition(":")
-        if text and not (sequence.isdecimal() and len(sequence) <= 18):
-            rule = "must be what the response before it has in `following`"
-            raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, "from")])
-        return cls(endpoint, int(sequence) if sequence else None)
+        return cls(endpoint, *read_numbers([sequence], count=1, name="from"))
 
 
 async def _replay(
@@ -198,8 +198,7 @@ REPLAY = Operation(
         replace(ONLY_OF_TENANT, place="body"),
         Parameter(
             name="from",
-            text="What the response before it has in `following`: not all were replayed then, "
-            "and the same request with this goes on.",
+            text=FROM,
         ),
     ),
     action="delivery.replay",

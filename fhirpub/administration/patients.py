@@ -9,6 +9,7 @@ from fhirpub.administration.context import Administration
 from fhirpub.administration.erasure.operations import OPERATOR, REASON
 from fhirpub.administration.naming import id_of, identifier_in, why_no_identifier
 from fhirpub.administration.operation import Operation, Parameter
+from fhirpub.administration.paging import FROM, read_numbers
 from fhirpub.administration.tenants import OF_TENANT
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.human_name import given_names, name_to_use
@@ -153,14 +154,12 @@ async def conflicts(administration: Administration, *, tenant: str, after: str =
     """Return identifiers of persons that several Patients have, and where to go on."""
     owner, context = await administration.tenant(tenant), await administration.context()
     id_, _, number = after.partition("/")
-    if after and not (number.isascii() and number.isdecimal() and len(number) <= 18):
-        rule = "must be what the response before it has in `following`"
-        raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, "after")])
+    (last,) = read_numbers([number], count=1, name="after") if after else (0,)
     search = ConflictSearch(
         tenant=owner,
         context=context,
         store=administration.store,
-        after=(id_, int(number) if number else 0),
+        after=(id_, last),
     )
     await administration.record_read("patient.conflicts", tenant=owner.id)
     found = [one async for one in search.conflicts(max_read=_MAX_READ)]
@@ -237,7 +236,7 @@ CONFLICTS = Operation(
         OF_TENANT,
         Parameter(
             name="after",
-            text="What the response before it has in `following`: this one goes on.",
+            text=FROM,
             place="query",
         ),
     ),

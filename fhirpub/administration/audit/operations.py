@@ -17,14 +17,13 @@ from fhirpub.administration.audit.chains import (
 )
 from fhirpub.administration.context import Administration
 from fhirpub.administration.operation import Operation, Parameter
+from fhirpub.administration.paging import FROM, read_numbers
 from fhirpub.audit.chain import records_of
 from fhirpub.audit.checkpoint import TYPE
 from fhirpub.audit.record import key_of, unversioned
 from fhirpub.audit.verification import Verdict, verify
 from fhirpub.auth.statements import StatementReader
-from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.times import instant
-from fhirpub.problems import OperationProblem
 from fhirpub.storage.audit_contract import HASH_BYTES, AuditBlock, AuditQuery
 from fhirpub.storage.store import Store
 
@@ -39,7 +38,6 @@ _OF_CHAIN = Parameter(
     place="path",
     required=True,
 )
-_FROM = "What the response before it has in `following`: the same request with this goes on."
 
 
 async def chains(administration: Administration) -> list[str]:
@@ -76,19 +74,11 @@ class _Place:
     def read(cls, text: str) -> _Place | None:
         if not text:
             return None
-        numbers = text.split(".")
-        if len(numbers) != 3 or not all(map(_is_number, numbers)):
-            rule = "must be what the response before it has in `following`"
-            raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, "from")])
-        last, number, listed = map(int, numbers)
+        last, number, listed = read_numbers(text.split("."), count=3, name="from")
         return cls((last, number), listed)
 
     def __str__(self) -> str:
         return f"{self.block[0]}.{self.block[1]}.{self.listed}"
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
 async def _find(
@@ -227,7 +217,7 @@ LIST = Operation(
             minimum=1,
             maximum=_MAX_LISTED,
         ),
-        Parameter(name="from", text=_FROM, place="query"),
+        Parameter(name="from", text=FROM, place="query"),
     ),
     creates_store=False,
 )
@@ -242,7 +232,7 @@ EXPORT = Operation(
         Parameter(
             name="after",
             type="integer",
-            text=f"The number of the block behind which it begins. {_FROM}",
+            text=f"The number of the block behind which it begins. {FROM}",
             place="query",
             minimum=0,
         ),

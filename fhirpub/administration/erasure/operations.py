@@ -11,6 +11,7 @@ from fhirpub.administration.erasure.meant import find_meant
 from fhirpub.administration.erasure.work import MAX_AT_ONCE, Work
 from fhirpub.administration.naming import resource_in, why_no_identifier, why_no_resource
 from fhirpub.administration.operation import Operation, Parameter, why_no_name
+from fhirpub.administration.paging import FROM
 from fhirpub.administration.tenants import OF_TENANT, ONLY_OF_TENANT
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.problems import OperationProblem
@@ -23,7 +24,6 @@ _MAX_NOTE, _MAX_TEXT = 500, 2_000
 _LATEST = 253_402_300_799_999  # the last millisecond of the year 9999
 _R = TypeVar("_R", Erasure, Hold)
 _KINDS = {"int": int, "str": str, "bool": bool}
-_FROM = "What the response before it has in `following`: the same request with this goes on."
 REASON = Parameter(
     name="reason",
     text="Why, for the log and the store; no name or number of a patient.",
@@ -192,7 +192,7 @@ PLAN = Operation(
             rule=why_no_identifier,
         ),
         Parameter(name="expired", type="boolean", text="What [retention] policies name now."),
-        Parameter(name="from", type="integer", text=_FROM, minimum=0),
+        Parameter(name="from", type="integer", text=FROM, minimum=0),
     ),
     creates_store=False,
 )
@@ -231,7 +231,7 @@ RESUME = Operation(
     path="/tenants/{tenant}/erasures/resume",
     summary="Complete orders to erase that were interrupted",
     run=resume,
-    parameters=(OF_TENANT, Parameter(name="after", text=_FROM)),
+    parameters=(OF_TENANT, Parameter(name="after", text=FROM)),
     is_final=True,
     creates_store=False,
 )
@@ -273,7 +273,7 @@ LIST = Operation(
             text="Only orders that were interrupted.",
             place="query",
         ),
-        Parameter(name="after", text=_FROM, place="query"),
+        Parameter(name="after", text=FROM, place="query"),
     ),
     creates_store=False,
 )
