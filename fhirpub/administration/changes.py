@@ -36,7 +36,7 @@ async def recorded(
     action: str,
     *what: tuple[str, str],
     tenant: str = SERVICE,
-    agent: Agent | None = None,
+    agent: Agent,
 ) -> AsyncGenerator[OperatorAccess]:
     """Record what the block does: that it begins, durably, and then how it ended.
 
@@ -48,7 +48,7 @@ async def recorded(
         action: What is done, such as ``client.add``.
         *what: The kind and id of each record that is concerned.
         tenant: The tenant concerned; by default the service itself.
-        agent: Who does it; by default the user of the operating system.
+        agent: Who does it.
 
     Yields:
         What is recorded at the end, to be completed.
@@ -56,7 +56,6 @@ async def recorded(
     Raises:
         StoreUnavailable: The record of the beginning cannot be stored.
     """
-    agent = agent or local_agent(config)
     names = tuple(_name(kind, id_) for kind, id_ in what)
     doing = OperatorAccess(tenant, Access(action=action, status=BEGUN, what=names))
     await _write(config, store, doing, agent)
@@ -75,7 +74,7 @@ async def record_read(
     action: str,
     *what: tuple[str, str],
     tenant: str,
-    agent: Agent | None = None,
+    agent: Agent,
 ) -> None:
     """Record what an operator is shown. Raises StoreUnavailable."""
     if config.audit.reads != "off":
@@ -83,7 +82,7 @@ async def record_read(
         patients = tuple(name for name in names if name.startswith("Patient/"))
         access = Access(action=action, what=names, patients=patients)
         doing = OperatorAccess(tenant, access)
-        await _write(config, store, doing, agent or local_agent(config), status=HTTPStatus.OK)
+        await _write(config, store, doing, agent, status=HTTPStatus.OK)
 
 
 def local_agent(config: Config) -> Agent:

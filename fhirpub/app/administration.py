@@ -111,6 +111,9 @@ async def administering(services: Services) -> AsyncGenerator[None, None]:
     Raises ConfigurationError.
     """
     config = services.config
+    if not config.admin.port:
+        yield
+        return
 
     async def endpoints() -> EndpointService:
         return services.endpoints

@@ -13,7 +13,7 @@ from fhirpub.auth.assertions.verification import (
     OpenedAssertion,
     verify_assertion,
 )
-from fhirpub.auth.clients import NOBODY, authenticate, is_admitted
+from fhirpub.auth.clients import UNKNOWN_CLIENT, authenticate, is_admitted
 from fhirpub.auth.networks import is_within, parse_networks
 from fhirpub.auth.throttle import Throttle
 from fhirpub.auth.token_request import (
@@ -108,7 +108,7 @@ class ClientAuthentication:
         One without a usable key, such as an unknown or disabled one, is refused like a wrong
         signature.
         """
-        client = await self._access.client(opened.subject) or NOBODY
+        client = await self._access.client(opened.subject) or UNKNOWN_CLIENT
         try:
             keys = await self._keys(client, opened.kid)
             stated = verify_assertion(

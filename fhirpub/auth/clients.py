@@ -22,7 +22,7 @@ _PREFIX = "fhirpub_"
 MAX_SCOPE_CHARACTERS = 1_500
 _ENDS_SOON_MS = 30 * DAY_MS
 
-NOBODY = Client(
+UNKNOWN_CLIENT = Client(
     id="",
     tenant="00000000-0000-0000-0000-000000000000",
     name="",
@@ -204,7 +204,7 @@ async def authenticate(
     tenant cost the same reads and the same comparisons (D-27).
     """
     found = await access.client(client_id)
-    client = found or NOBODY
+    client = found or UNKNOWN_CLIENT
     tenant = await access.tenant(client.tenant)
     right = _holds(client, _digest(secret), clock())
     if right and tenant is not None and is_admitted(client, tenant, environment=environment):
@@ -221,7 +221,7 @@ def is_admitted(client: Client, tenant: Tenant | None, *, environment: str) -> b
 def _holds(client: Client, digest: bytes, now: int) -> bool:
     """Compare with every secret, without stopping at the one that fits."""
     right = False
-    for secret in client.secrets or NOBODY.secrets:
+    for secret in client.secrets or UNKNOWN_CLIENT.secrets:
         right |= hmac.compare_digest(secret.digest, digest) & _is_live(secret, now)
     return right
 

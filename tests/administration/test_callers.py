@@ -68,7 +68,7 @@ def test_the_audience_is_the_interface(administered: Administered) -> None:
     )
 
 
-@pytest.mark.parametrize("subject", ["bootstrap", "nobody", "../terraform"])
+@pytest.mark.parametrize("subject", ["bootstrap", "unknown", "../terraform"])
 def test_who_is_not_in_the_settings_gets_no_token(
     administered: Administered, subject: str
 ) -> None:

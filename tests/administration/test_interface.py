@@ -122,7 +122,7 @@ def test_an_endpoint_that_others_remove_meanwhile_is_there_after_its_request(
 @pytest.mark.parametrize(
     ("method", "path", "status", "problem"),
     [
-        ("GET", "/tenants/nobody", 404, "record-unknown"),
+        ("GET", "/tenants/unknown", 404, "record-unknown"),
         ("POST", f"/clients/{UUID(int=1)}/rotate", 404, "record-unknown"),
         ("GET", "/nothing", 404, "address-unknown"),
         ("GET", "/tenants/", 404, "address-unknown"),
@@ -185,7 +185,7 @@ def test_a_body_of_another_type_is_refused(administered: Administered) -> None:
 
 
 def test_a_name_in_the_path_is_no_field(administered: Administered) -> None:
-    answer = administered.request("PATCH", "/tenants/nobody?tenant=other", {"name": "x"})
+    answer = administered.request("PATCH", "/tenants/unknown?tenant=other", {"name": "x"})
 
     assert answer.status == 400
 

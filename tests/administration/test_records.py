@@ -57,7 +57,7 @@ def test_a_request_that_changes_nothing_leaves_no_record(administered: Administe
 
 
 def test_a_look_at_what_does_not_exist_leaves_no_record(administered: Administered) -> None:
-    name = f"nobody-{uuid4().hex}"
+    name = f"unknown-{uuid4().hex}"
 
     administered.request("GET", f"/clients/{name}")
 

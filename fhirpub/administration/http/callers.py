@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from fhirpub.auth.assertions.verification import (
     open_assertion,
     verify_assertion,
 )
+from fhirpub.auth.bearer import bearer_token
 from fhirpub.auth.keys import KeyRing
 from fhirpub.auth.statements import read_statement, sign_statement
 from fhirpub.auth.token_request import Message, fields_of, refuse_malformed
@@ -33,7 +33,6 @@ _OWNER = "admin "
 """Before the name of a caller, among the owners of used assertions: no client has such an id."""
 _MAX_USED = 10_000
 _LATER_SECONDS = 60
-_BEARER = re.compile(r"bearer ([A-Za-z0-9\-._~+/=]+)", re.IGNORECASE)
 
 _log = logger()
 
@@ -55,16 +54,10 @@ class Callers:
 
         Raises NotAuthenticated, StoreUnavailable.
         """
-        if not authorization:
-            raise refusals.no_token()
-        if len(authorization) > 1:
-            raise refusals.several_headers()
-        match = _BEARER.fullmatch(authorization[0].strip())
-        if match is None:
-            raise refusals.malformed("not a bearer token", token_sent=False)
-        if self._is_bootstrap_key(match[1]):
+        token = bearer_token(authorization)
+        if self._is_bootstrap_key(token):
             return BOOTSTRAP
-        return self._caller_of(await read_statement(self._ring, match[1], type_=TYPE))
+        return self._caller_of(await read_statement(self._ring, token, type_=TYPE))
 
     async def grant(self, message: Message) -> Mapping[str, Any]:
         """Return a token for the assertion of a caller (RFC 7523, section 2.2).

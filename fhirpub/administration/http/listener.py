@@ -38,12 +38,10 @@ MAX_CONNECTIONS = 64
 
 
 def bind_admin(config: AdminConfig, *, reuse_port: bool) -> list[socket.socket]:
-    """Listen where administration is served, if a port is named. Raises ConfigurationError.
+    """Listen where administration is served. Raises ConfigurationError.
 
     ``reuse_port`` lets several workers share it.
     """
-    if not config.port:
-        return []
     try:
         return bind_sockets(config.port, address=config.host, reuse_port=reuse_port)
     except REFUSALS as problem:

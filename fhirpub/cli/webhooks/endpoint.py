@@ -11,12 +11,12 @@ from fhirpub.administration import endpoints
 from fhirpub.cli.administration.target import Target, with_key, with_target
 from fhirpub.cli.options import Command, with_json
 from fhirpub.cli.printing import print_record, print_table
-from fhirpub.cli.webhooks.endpoint_lookup import (
+from fhirpub.cli.webhooks.endpoint_operations import OPERATIONS
+from fhirpub.cli.webhooks.secret_options import (
     prompt_for_token,
     with_secret_import,
     with_token_import,
 )
-from fhirpub.cli.webhooks.endpoint_operations import OPERATIONS
 from fhirpub.cli.webhooks.verification import read_secret, verify
 from fhirpub.storage.webhook_contract import Ordering, Payload
 

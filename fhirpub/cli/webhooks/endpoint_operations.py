@@ -12,7 +12,7 @@ from fhirpub.cli.administration.target import Target, confirm_final, with_target
 from fhirpub.cli.options import with_json
 from fhirpub.cli.printing import Record, print_json, print_record
 from fhirpub.cli.time_types import Span
-from fhirpub.cli.webhooks.endpoint_lookup import (
+from fhirpub.cli.webhooks.secret_options import (
     prompt_for_token,
     with_secret_import,
     with_token_import,

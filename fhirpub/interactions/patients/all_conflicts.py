@@ -82,7 +82,7 @@ class ConflictSearch:
                 return
 
     async def _look_up(self, identifier: Identifier) -> Conflict | None:
-        """Return the conflict of an identifier, unless it was looked up lately."""
+        """Return the conflict of an identifier, unless it was looked up recently."""
         if identifier in self._looked_up:
             return None
         self._looked_up[identifier] = None

@@ -1,4 +1,4 @@
-"""What the commands for endpoints share: options for secrets that exist already."""
+"""Options of the commands for endpoints: secrets that exist already."""
 
 from __future__ import annotations
 
