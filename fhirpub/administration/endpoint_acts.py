@@ -18,56 +18,52 @@ from fhirpub.administration.operation import Operation, Parameter
 from fhirpub.auth.tenants import require_enabled_tenant
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.webhooks.management import serializers
-from fhirpub.webhooks.management.endpoints import (
-    USUAL_GRACE_SECONDS,
-    EndpointService,
-    EndpointWithSecrets,
-)
+from fhirpub.webhooks.management.endpoints import USUAL_GRACE_SECONDS, EndpointService
 from fhirpub.webhooks.management.validation import MAX_GRACE_SECONDS
 
 
 async def test(administration: Administration, *, endpoint: str) -> Record:
     """Send a test event."""
-
-    async def send(service: EndpointService, each: Endpoint) -> Record:
-        trial = await service.test(each.tenant, each.id, operator=True)
-        return serializers.trial_record(trial)
-
-    came: Record = await act_on(administration, endpoint, "endpoint.test", send)
-    return came
+    trial = await act_on(
+        administration,
+        endpoint,
+        PING,
+        lambda service, each: service.test(each.tenant, each.id, operator=True),
+    )
+    return serializers.trial_record(trial)
 
 
 async def verify(administration: Administration, *, endpoint: str) -> Record:
     """Send a challenge."""
-
-    async def send(service: EndpointService, each: Endpoint) -> Record:
-        trial = await service.verify(each.tenant, each.id, operator=True)
-        return serializers.trial_record(trial)
-
-    came: Record = await act_on(administration, endpoint, "endpoint.verify", send)
-    return came
+    trial = await act_on(
+        administration,
+        endpoint,
+        VERIFY,
+        lambda service, each: service.verify(each.tenant, each.id, operator=True),
+    )
+    return serializers.trial_record(trial)
 
 
 async def rotate_secret(administration: Administration, *, endpoint: str, **fields: Any) -> Record:
     """Add a signing secret, which is shown this once."""
-
-    async def rotate(service: EndpointService, each: Endpoint) -> EndpointWithSecrets:
-        return await service.rotate_secret(each.tenant, each.id, fields)
-
-    return record_with_secrets(
-        await act_on(administration, endpoint, "endpoint.secret.rotate", rotate)
+    rotated = await act_on(
+        administration,
+        endpoint,
+        ROTATE,
+        lambda service, each: service.rotate_secret(each.tenant, each.id, fields),
     )
+    return record_with_secrets(rotated)
 
 
 async def rotate_token(administration: Administration, *, endpoint: str, **fields: Any) -> Record:
     """Replace the token, which is shown this once."""
-
-    async def rotate(service: EndpointService, each: Endpoint) -> EndpointWithSecrets:
-        return await service.rotate_token(each.tenant, each.id, fields)
-
-    return record_with_secrets(
-        await act_on(administration, endpoint, "endpoint.token.rotate", rotate)
+    rotated = await act_on(
+        administration,
+        endpoint,
+        ROTATE_TOKEN,
+        lambda service, each: service.rotate_token(each.tenant, each.id, fields),
     )
+    return record_with_secrets(rotated)
 
 
 async def enable(administration: Administration, *, endpoint: str) -> Record:
@@ -77,25 +73,26 @@ async def enable(administration: Administration, *, endpoint: str) -> Record:
         await require_enabled_tenant(administration.store, each.tenant)
         return await service.enable(each.tenant, each.id, operator=True)
 
-    return record_of(await act_on(administration, endpoint, "endpoint.enable", enable))
+    return record_of(await act_on(administration, endpoint, ENABLE, enable))
 
 
 async def pause(administration: Administration, *, endpoint: str) -> Record:
     """Pause an endpoint."""
-
-    async def pause(service: EndpointService, each: Endpoint) -> Endpoint:
-        return await service.pause(each.tenant, each.id)
-
-    return record_of(await act_on(administration, endpoint, "endpoint.pause", pause))
+    paused = await act_on(
+        administration, endpoint, PAUSE, lambda service, each: service.pause(each.tenant, each.id)
+    )
+    return record_of(paused)
 
 
 async def disable(administration: Administration, *, endpoint: str) -> Record:
     """Disable an endpoint."""
-
-    async def disable(service: EndpointService, each: Endpoint) -> Endpoint:
-        return await service.disable(each.tenant, each.id)
-
-    return record_of(await act_on(administration, endpoint, "endpoint.disable", disable))
+    disabled = await act_on(
+        administration,
+        endpoint,
+        DISABLE,
+        lambda service, each: service.disable(each.tenant, each.id),
+    )
+    return record_of(disabled)
 
 
 async def stats(administration: Administration, *, endpoint: str) -> Record:
@@ -107,7 +104,7 @@ async def stats(administration: Administration, *, endpoint: str) -> Record:
 async def reseal(administration: Administration) -> Record:
     """Encrypt the secrets of all endpoints under the first key."""
     service, tenants = await administration.endpoints(), await administration.store.tenants()
-    async with administration.recorded("endpoint.reseal"):
+    async with administration.recorded(RESEAL.audited_as):
         return {"resealed": sum([await service.reseal(tenant.id) for tenant in tenants])}
 
 

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fhirpub.administration.context import Administration
 from fhirpub.administration.naming import id_of_key
@@ -23,7 +23,8 @@ from fhirpub.webhooks.management.endpoints import (
 )
 
 Record = Mapping[str, Any]
-Act = Callable[[EndpointService, Endpoint], Awaitable[Any]]
+T = TypeVar("T")
+Act = Callable[[EndpointService, Endpoint], Awaitable[T]]
 
 _MAX_REPLACED = 1_000
 OF_ENDPOINT = Parameter(
@@ -89,7 +90,7 @@ async def _add(
 ) -> EndpointWithSecrets:
     await require_enabled_tenant(administration.store, tenant)
     service = await administration.endpoints()
-    async with administration.recorded("endpoint.create", tenant=tenant) as doing:
+    async with administration.recorded(ADD.audited_as, tenant=tenant) as doing:
         disclosed = await service.add(tenant, fields, trusted=True, endpoint_id=endpoint_id)
         doing.name("Endpoint", disclosed.endpoint.id)
         return disclosed
@@ -120,11 +121,13 @@ async def show(administration: Administration, *, endpoint: str) -> Record:
 
 async def edit(administration: Administration, *, endpoint: str, **fields: Any) -> Record:
     """Change settings of an endpoint."""
-
-    async def change(service: EndpointService, each: Endpoint) -> Endpoint:
-        return await service.change(each.tenant, each.id, fields, trusted=True)
-
-    return record_of(await act_on(administration, endpoint, "endpoint.update", change))
+    changed = await act_on(
+        administration,
+        endpoint,
+        SET,
+        lambda service, each: service.change(each.tenant, each.id, fields, trusted=True),
+    )
+    return record_of(changed)
 
 
 async def remove(administration: Administration, *, endpoint: str) -> Record:
@@ -134,15 +137,16 @@ async def remove(administration: Administration, *, endpoint: str) -> Record:
         await service.delete(each.tenant, each.id)
         return {"id": each.id, "url": each.url, "state": "deleted"}
 
-    removed: Record = await act_on(administration, endpoint, "endpoint.delete", delete)
-    return removed
+    return await act_on(administration, endpoint, REMOVE, delete)
 
 
-async def act_on(administration: Administration, named: str, action: str, act: Act) -> Any:
+async def act_on(
+    administration: Administration, named: str, operation: Operation, act: Act[T]
+) -> T:
     """Act on an endpoint of any tenant, which is recorded in its tenant's chain."""
     endpoint, service = await administration.endpoint(named), await administration.endpoints()
     what = ("Endpoint", endpoint.id)
-    async with administration.recorded(action, what, tenant=endpoint.tenant):
+    async with administration.recorded(operation.audited_as, what, tenant=endpoint.tenant):
         return await act(service, endpoint)
 
 
