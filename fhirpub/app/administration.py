@@ -134,5 +134,5 @@ async def administering(services: Services) -> AsyncGenerator[None, None]:
     callers = Callers(config.admin, services.tokens.ring, services.store, clock=services.clock)
     interface = Interface(config, callers, open_, audit=services.audit)
     sockets = bind_admin(config.admin, reuse_port=config.server.workers > 1)
-    async with serve_admin(interface, sockets, config):
+    async with serve_admin(interface, sockets, config, services.body_timeout):
         yield

@@ -29,6 +29,7 @@ from fhirpub.http.exchange import Exchange, Headers
 from fhirpub.http.server import Bounds, Delegate, Message, Server
 from fhirpub.http.sockets import REFUSALS, reserve_address, why_not
 from fhirpub.problems import ContentProblem
+from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.error_mapping import HEAD_BYTES, TooSlow, refusal_of
 from fhirpub.web.message.request import Request
 
@@ -69,11 +70,13 @@ def _cannot_listen(config: AdminConfig, problem: Exception) -> ConfigurationErro
 
 @asynccontextmanager
 async def serve_admin(
-    interface: Interface, sockets: Sequence[socket.socket], config: Config
+    interface: Interface,
+    sockets: Sequence[socket.socket],
+    config: Config,
+    body_timeout: BodyReadTimeout,
 ) -> AsyncGenerator[None, None]:
     """Serve administration until the block ends; then finish what is in progress."""
-    proxies = config.server.trusted_proxies
-    delegate = _Delegate(interface, body_seconds=config.limits.body_seconds, proxies=proxies)
+    delegate = _Delegate(interface, config, body_timeout)
     bounds = Bounds(
         head_bytes=HEAD_BYTES,
         body_bytes=_BODY_BYTES,
@@ -95,11 +98,11 @@ class _Delegate(Delegate):
     """Begins a message for each request."""
 
     def __init__(
-        self, interface: Interface, *, body_seconds: float, proxies: Sequence[str]
+        self, interface: Interface, config: Config, body_timeout: BodyReadTimeout
     ) -> None:
         self.interface = interface
-        self.body_seconds = body_seconds
-        self.proxies = proxies
+        self.config = config
+        self.body_timeout = body_timeout
         self.running: set[asyncio.Task[None]] = set()
 
     def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002
@@ -125,7 +128,6 @@ class _Received(Message):
         self._connection = connection
         self._chunks: list[bytes] = []
         self._request: Request
-        self._timer: asyncio.TimerHandle
 
     def headers_received(
         self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
@@ -134,8 +136,7 @@ class _Received(Message):
             raise HTTPInputError("not a request")
         self._request = Request(start_line, headers, self._connection)
         # A connection in the middle of a request makes no room for others (http/connections.py).
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._delegate.body_seconds, self._too_slow)
+        self._delegate.body_timeout.begin(self._request, self._too_slow)
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
         self._chunks.append(chunk)
@@ -146,21 +147,21 @@ class _Received(Message):
         self.refuse(TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE))
 
     def on_connection_close(self) -> None:
-        self._timer.cancel()
+        self._delegate.body_timeout.end(self._request)
 
     def _too_slow(self) -> None:
-        seconds = self._delegate.body_seconds
+        seconds = self._delegate.config.limits.body_seconds
         self.refuse(TooSlow(f"the body was not here after {seconds:g} seconds"))
         self._connection.close()
 
     def refuse(self, problem: FhirpubError) -> None:
         """Respond at once, to what has come of the request."""
-        self._timer.cancel()
+        self._delegate.body_timeout.end(self._request)
         asked = self._asked()
         self._write(asked, self._delegate.interface.refuse(problem, asked))
 
     def finish(self) -> None:
-        self._timer.cancel()
+        self._delegate.body_timeout.end(self._request)
         # A request that has begun is completed even if its client disconnects: a change and its
         # record in the audit trail belong together.
         task = asyncio.create_task(self._respond())
@@ -180,7 +181,7 @@ class _Received(Message):
             query=request.query,
             headers={name.lower(): headers.get_list(name) for name in {*headers.keys()}},
             body=b"".join(self._chunks),
-            address=request.client_address(self._delegate.proxies),
+            address=request.client_address(self._delegate.config.server.trusted_proxies),
             request_id=f"admin-{secrets.token_hex(8)}",
         )
 
