@@ -301,3 +301,45 @@ def test_a_parameter_in_another_place_than_its_own_is_refused(
     answer = administered.request(method, f"/tenants/{tenant}{path}", fields)
 
     assert (answer.status, answer.issue_expressions) == (400, {place})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "fields", "name"),
+    [
+        ("GET", "/audit/service/records?from=1.2", None, "from"),
+        ("GET", "/audit/service/records?from=1.2.x", None, "from"),
+        ("GET", f"/audit/service/records?from=1.2.{'9' * 19}", None, "from"),
+        ("POST", "/deliveries/replay", {"dead": True, "from": "e:"}, "from"),
+        ("POST", "/deliveries/replay", {"dead": True, "from": "e:-1"}, "from"),
+        ("GET", "/tenants/TENANT/patients/conflicts?after=x/y", None, "after"),
+    ],
+)
+def test_a_place_that_no_response_had_is_refused(
+    administered: Administered, method: str, path: str, fields: object, name: str
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+
+    refused = administered.request(method, path.replace("TENANT", tenant), fields)
+
+    assert (refused.status, refused.issue_expressions) == (400, {name})
+
+
+@pytest.mark.parametrize(
+    ("act", "action"),
+    [
+        ("rotate-secret", "endpoint.secret.rotate"),
+        ("rotate-token", "endpoint.token.rotate"),
+        ("pause", "endpoint.pause"),
+        ("disable", "endpoint.disable"),
+    ],
+)
+def test_an_act_on_an_endpoint_has_its_name_in_the_audit_trail(
+    administered: Administered, act: str, action: str
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+    fields = {"url": "https://93.184.216.34/hooks", "event_types": ["endpoint.failing"]}
+    endpoint = administered.request("POST", f"/tenants/{tenant}/endpoints", fields).json["id"]
+
+    assert administered.request("POST", f"/endpoints/{endpoint}/{act}").status == 200
+
+    assert administered.audit(tenant)[0]["action"] == action
