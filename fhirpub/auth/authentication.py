@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fhirpub.auth.assertions.key_set import PublicKey, read_key_set
 from fhirpub.auth.assertions.published_keys import Fetch, KeysNotFetched, PublishedKeys
+from fhirpub.auth.assertions.single_use import use_once
 from fhirpub.auth.assertions.verification import (
-    Assertion,
     AssertionRefused,
     OpenedAssertion,
     verify_assertion,
@@ -23,15 +23,10 @@ from fhirpub.auth.token_request import (
     refuse_credentials,
 )
 from fhirpub.config.settings import AuthConfig, LimitsConfig
-from fhirpub.errors import Throttled, TokenRefused
+from fhirpub.errors import TokenRefused
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.client_activity_contract import AssertionUse, UsedAssertion
 from fhirpub.storage.contract import Client, CredentialStore
-
-_MAX_ASSERTIONS = 10_000
-"""So many assertions of a client are remembered at a time: 33 a second, for five minutes."""
-_RETRY_SECONDS = 60
 
 _log = logger()
 
@@ -118,12 +113,12 @@ class ClientAuthentication:
                 clock=self._clock,
                 leeway_seconds=self._config.leeway_seconds,
             )
+            await use_once(self._access, stated, owner=stated.subject, clock=self._clock)
         except AssertionRefused as refusal:
             raise refuse_assertion(str(refusal), client=opened.subject) from None
         except KeysNotFetched:
             said = "cannot be verified: the JWKS URL of the client leads to no key set now"
             raise refuse_assertion(said, client=opened.subject) from None
-        await self._use(stated)
         return client
 
     async def _keys(self, client: Client, kid: str) -> Sequence[PublicKey]:
@@ -135,12 +130,3 @@ class ClientAuthentication:
         if client.jwks_url and self._published is not None:
             return await self._published.at(client.jwks_url, tenant=client.tenant, kid=kid)
         return ()
-
-    async def _use(self, stated: Assertion) -> None:
-        used = UsedAssertion(stated.subject, stated.jti, stated.expires)
-        use = await self._access.use_assertion(used, now=self._clock(), most=_MAX_ASSERTIONS)
-        if use is AssertionUse.TOO_MANY:
-            raise Throttled(retry_after=_RETRY_SECONDS)
-        if use is AssertionUse.REPEATED:
-            said = "was used before: sign one with another jti for each request"
-            raise refuse_assertion(said, client=stated.subject)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fhirpub.auth import refusals
 from fhirpub.auth.assertions.key_set import MAX_BYTES, PublicKey, read_key_set
+from fhirpub.auth.assertions.single_use import use_once
 from fhirpub.auth.assertions.verification import TYPE as ASSERTION_TYPE
 from fhirpub.auth.assertions.verification import (
     AssertionRefused,
@@ -22,17 +23,15 @@ from fhirpub.auth.keys import KeyRing
 from fhirpub.auth.statements import read_statement, sign_statement
 from fhirpub.auth.token_request import Message, fields_of, refuse_malformed
 from fhirpub.config.administration import BOOTSTRAP, AdminConfig, admin_base_url, admin_callers
-from fhirpub.errors import Throttled, TokenRefused
+from fhirpub.errors import TokenRefused
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
-from fhirpub.storage.client_activity_contract import AssertionUse, ClientActivity, UsedAssertion
+from fhirpub.storage.client_activity_contract import ClientActivity
 
 TYPE = "admin+jwt"
 """The ``typ`` of tokens for administration: the service takes them nowhere else."""
 _OWNER = "admin "
 """Before the name of a caller, among the owners of used assertions: no client has such an id."""
-_MAX_USED = 10_000
-_LATER_SECONDS = 60
 
 _log = logger()
 
@@ -81,14 +80,10 @@ class Callers:
                 audiences=(f"{self.audience}/token", self.audience),
                 clock=self._clock,
             )
+            owner = f"{_OWNER}{assertion.subject}"
+            await use_once(self._store, assertion, owner=owner, clock=self._clock)
         except AssertionRefused as problem:
             raise _refused(str(problem)) from None
-        used = UsedAssertion(f"{_OWNER}{assertion.subject}", assertion.jti, assertion.expires)
-        use = await self._store.use_assertion(used, now=self._clock(), most=_MAX_USED)
-        if use is AssertionUse.TOO_MANY:
-            raise Throttled(retry_after=_LATER_SECONDS)
-        if use is AssertionUse.REPEATED:
-            raise _refused("was used before: sign a new one")
         return assertion.subject
 
     def _is_bootstrap_key(self, text: str) -> bool:
