@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import sqlite3
 import time
@@ -12,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,10 +26,16 @@ from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.interactions.erasure.patients import patients_by_identifier, resources_of
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage import transfer as copying
-from fhirpub.storage.erasure.contract import Hold
+from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
 from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
+from fhirpub.storage.sqlite.parameters import json_pairs
+from fhirpub.storage.sqlite.tables import webhooks
+from fhirpub.storage.sqlite.webhook_rows import delivery_of, outcome_row
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import AttemptResult, Delivery, DeliveryKey
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.webhooks.transport.envelope import without_details
 from tests.api.test_patients import HOSPITAL, NATIONAL, identified, of, subject_of
 from tests.api.test_patients_held import referring
 from tests.api.test_webhooks_at_work import ENDPOINTS, SETTINGS, act, states
@@ -547,6 +554,99 @@ def test_a_delivery_on_its_way_keeps_no_response(tmp_path: Path) -> None:
         first = next(one for one in stored if one.event_type == "diagnostic_report.created")
         assert first.state == "delivered"
         assert first.attempts[-1].answer == b""
+
+
+def test_a_delivery_that_was_sent_between_a_look_at_it_and_its_change_keeps_nothing(
+    tmp_path: Path,
+) -> None:
+    with RunningService(tmp_path, config=Config(webhooks=SETTINGS)) as service:
+        lab = service.integrator()
+        published, delivery = publish_to_paused(service, lab)
+        store = service.services.store
+
+        def strip(body: bytes) -> bytes:
+            """Let another process send the delivery, and store an echo of it, the first time."""
+            if b"R-1" in body and not sent:
+                sent.append(body)
+                send_and_echo(tmp_path / "fhirpub.db", delivery)
+            return without_details(body)
+
+        sent: list[bytes] = []
+        operator = Operator(service, lab)
+        eraser = replace(operator.eraser, strip=strip)
+        service.call(eraser.erase(operator.order(published.report)))
+
+        kept, *_ = service.call(store.scan_deliveries())
+        assert sent
+        assert kept.event_id == delivery.event_id
+        assert b"R-1" not in kept.body
+        assert [attempt.answer for attempt in kept.attempts] == [b""]
+
+
+def publish_to_paused(service: RunningService, lab: Integrator) -> tuple[Published, Delivery]:
+    """Publish a report; return it, and its delivery, which the service does not send."""
+    url = "http://127.0.0.1:1/"
+    added = service.call(service.services.endpoints.add(lab.tenant.id, {"url": url}, trusted=True))
+    assert act(lab, {"id": added.endpoint.id}, "pause").json["state"] == "paused"
+    published, store = publish(lab), service.services.store
+    assert wait_until(lambda: bool(service.call(store.scan_deliveries())))
+    return published, service.call(store.scan_deliveries())[0]
+
+
+def send_and_echo(file: Path, delivery: Delivery) -> None:
+    """Do to a delivery what an attempt does that gets its body back."""
+    now = now_ms()
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        keys = json_pairs([delivery.key])
+        (row,) = connection.execute(webhooks.BEGIN, (now, now + 60_000, keys)).fetchall()
+        begun = delivery_of(row)
+        attempt = replace(begun.attempts[-1], ended=now, status=500, answer=begun.body)
+        outcome = AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=now)
+        connection.execute(webhooks.FINISH, (json.dumps([outcome_row(outcome)]),))
+
+
+class BegunBefore:
+    """A store where an attempt begins after a look at its delivery, and ends after its change."""
+
+    def __init__(self, store: Store, key: DeliveryKey) -> None:
+        self._store = store
+        self._key = key
+        self.is_over = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def erase_deliveries(self, *arguments: Any) -> ErasedDeliveries:
+        if self.is_over:
+            return await self._store.erase_deliveries(*arguments)
+        self.is_over, now = True, now_ms()
+        (begun,) = await self._store.begin([self._key], now=now, until=now + 60_000)
+        erased = await self._store.erase_deliveries(*arguments)
+        attempt = replace(begun.attempts[-1], ended=now, status=500, answer=begun.body)
+        outcome = AttemptResult(key=self._key, attempt=attempt, state="retrying", due=now)
+        assert await self._store.finish([outcome]) == [True]
+        return replace(erased, leased=0)
+
+
+def test_a_response_that_comes_after_the_change_of_a_delivery_is_removed_too(
+    tmp_path: Path, store_url: Callable[[str], str]
+) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(base64.b64encode(os.urandom(32)).decode())
+    config = Config(webhooks=replace(SETTINGS, keys_file=str(keys)))
+    with RunningService(tmp_path, config=config, store_url=store_url("begun")) as service:
+        lab = service.integrator()
+        published, delivery = publish_to_paused(service, lab)
+        store = service.services.store
+        operator = Operator(service, lab)
+        racing = BegunBefore(store, delivery.key)
+
+        eraser = replace(operator.eraser, store=cast(Store, racing))
+        service.call(eraser.erase(operator.order(published.report)))
+
+        kept, *_ = service.call(store.scan_deliveries())
+        assert racing.is_over
+        assert [attempt.answer for attempt in kept.attempts] == [b""]
 
 
 @pytest.fixture(scope="module")

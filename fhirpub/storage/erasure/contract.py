@@ -80,7 +80,9 @@ class ErasedDeliveries:
     """What was erased of deliveries.
 
     Attributes:
-        changed: The number of deliveries that had another body, or a response.
+        changed: The number of deliveries that had another body, or a response, when they were
+            read. An attempt that begins between the read and the change has the old body, and a
+            response to it may follow: nothing is left once a call changes nothing.
         leased: Until when, in milliseconds, a process may be sending one of them; 0 for never.
     """
 
@@ -166,7 +168,8 @@ class ErasureStore(ABC):
     ) -> ErasedDeliveries:
         """Replace the bodies of deliveries, and forget what receivers responded.
 
-        A delivery that is leased may store a response afterwards: then the call is to be repeated.
+        The call is to be repeated until it changes nothing and finds no delivery leased: a
+        response to the old body may be stored as long as an attempt is under way.
 
         Args:
             tenant: The tenant of the endpoints.

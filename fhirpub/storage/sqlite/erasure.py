@@ -87,19 +87,22 @@ class SqliteErasure(DatabaseMixin, ErasureStore):
     ) -> ErasedDeliveries:
         # The end of the range: every id that begins so is below it.
         range_ = (tenant, events, f"{events}\U0010ffff")
-        replaced, leased, last = 0, 0, 0
+        changed, leased, last = 0, 0, 0
         while rows := await self._fetch_in_thread(
             sql.DELIVERIES, (*range_, last, _DELIVERIES_AT_ONCE)
         ):
-            replaced += await self._replace_deliveries(rows, change)
+            changed += await self._replace_deliveries(rows, change)
             last = rows[-1][0]
             leased = max(leased, *(row[3] for row in rows))
-        return ErasedDeliveries(replaced, leased)
+        return ErasedDeliveries(changed, leased)
 
     async def _replace_deliveries(
         self, rows: Sequence[Row], change: Callable[[bytes], bytes]
     ) -> int:
-        """Replace those that have content, unless an attempt begins or ends in between."""
+        """Replace those that have content, unless an attempt begins or ends in between.
+
+        Returns how many have content: what was not replaced is found by the next call.
+        """
         new = [(change(body), _without_answers(log), number, log) for number, body, log, _ in rows]
         changed = [
             after
@@ -107,13 +110,12 @@ class SqliteErasure(DatabaseMixin, ErasureStore):
             if after[:2] != (body, log)
         ]
 
-        def work(connection: sqlite3.Connection) -> int:
-            return connection.executemany(sql.REPLACE_DELIVERY, changed).rowcount
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(sql.REPLACE_DELIVERY, changed)
 
-        if not changed:
-            return 0
-        replaced: int = await self._open.write(work, index_rows=len(changed))
-        return replaced
+        if changed:
+            await self._open.write(work, index_rows=len(changed))
+        return len(changed)
 
     async def put_hold(self, hold: Hold) -> None:
         await self._execute(sql.PUT_HOLD, astuple(hold))

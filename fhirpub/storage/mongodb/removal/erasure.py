@@ -147,7 +147,7 @@ class MongoErasure(BlobSweep, ErasureStore):
     async def erase_deliveries(
         self, tenant: str, events: str, change: Callable[[bytes], bytes]
     ) -> ErasedDeliveries:
-        replaced, leased = 0, 0
+        changed, leased = 0, 0
         deliveries = self._collection(DELIVERY)
         for endpoint in await self._list(ENDPOINT, {"tenant": tenant}, {"_id": True}):
             key = f"{endpoint['_id']}/{events}"
@@ -162,8 +162,8 @@ class MongoErasure(BlobSweep, ErasureStore):
                     one = {"_id": found["_id"], "endpoint": endpoint["_id"]}
                     erased = {"body": after, "attempts.$[].answer": b""}
                     await deliveries.update_one(one, {"$set": erased})
-                replaced += 1
-        return ErasedDeliveries(replaced, leased)
+                changed += 1
+        return ErasedDeliveries(changed, leased)
 
     async def put_hold(self, hold: Hold) -> None:
         key = f"{hold.tenant}/{hold.type}/{hold.id}"
