@@ -95,7 +95,7 @@ class Administered:
         }
         return self.request("POST", "/token", fields, key=None)
 
-    def run_here(self, *words: str, stdin: str = "") -> Result:
+    def run(self, *words: str, stdin: str = "") -> Result:
         """Run a command on the store."""
         file = self.folder / "store.toml"
         storage = self.service.config.storage

@@ -50,7 +50,7 @@ def tenant(administered: Administered) -> str:
         administered.json(*words)
 
     def is_counted() -> bool:
-        shown = administered.run_here("quota", "show", "--tenant", tenant, "--json")
+        shown = administered.run("quota", "show", "--tenant", tenant, "--json")
         return bool(json.loads(shown.stdout)["quotas"][-1]["used"])
 
     wait_until(is_counted)  # other processes learn of stored bytes within two seconds
@@ -129,7 +129,7 @@ def test_a_command_says_the_same_here_and_there(
         named = ["tenant", "add", " "]
     named += ["--json"] * as_json
 
-    here, there = administered.run_here(*named), administered.run_there(*named)
+    here, there = administered.run(*named), administered.run_there(*named)
 
     assert (here.exit_code, here.stdout, here.stderr) == (
         there.exit_code,
@@ -141,7 +141,7 @@ def test_a_command_says_the_same_here_and_there(
 def test_a_chain_is_verified_here_and_there(administered: Administered, tenant: str) -> None:
     words = ("audit", "verify", "--tenant", tenant, "--json")
 
-    for done in (administered.run_here(*words), administered.run_there(*words)):
+    for done in (administered.run(*words), administered.run_there(*words)):
         assert done.exit_code == 0, done.stderr
         assert [one["verdict"] for one in json.loads(done.stdout)] == ["right"]
 
@@ -184,7 +184,7 @@ def test_what_is_exported_over_http_is_the_same_as_from_the_store(
     words = ("audit", "export", "--tenant", tenant)
     administered.run_there(*words)  # which is recorded
 
-    here, there = administered.run_here(*words), administered.run_there(*words)
+    here, there = administered.run(*words), administered.run_there(*words)
 
     lines = here.stdout.splitlines()
     assert len(lines) > 5

@@ -24,7 +24,7 @@ from tests.bodies import register_body
 
 pytestmark = pytest.mark.slow
 
-_KILLS = 12 if variable("FHIRPUB_TEST_FULL") else 3
+_KILLS = 12 if variable("FHIRPUB_TEST_FULL") else 2
 _CLIENTS = 4
 _seconds = random.Random(20261127)
 

@@ -16,9 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fhirpub.cli.check import check
-from fhirpub.cli.commands import Reporting
-from fhirpub.cli.tenant import tenant
+from fhirpub.cli.commands import COMMANDS, Reporting
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -31,10 +29,12 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, environment: dict[str, str]) -> Run:
-    """Return a function that runs ``fhirpub`` in an empty folder."""
+def run_program(tmp_path: Path, environment: dict[str, str]) -> Run:
+    """Return a function that runs ``fhirpub`` as a program of its own, in an empty folder."""
 
-    def run(*words: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def run_program(
+        *words: str, stdin: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "fhirpub", *words],
             cwd=tmp_path,
@@ -46,24 +46,24 @@ def run(tmp_path: Path, environment: dict[str, str]) -> Run:
             check=False,
         )
 
-    return run
+    return run_program
 
 
 @pytest.fixture
-def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs a command in this process, in an empty folder.
 
-    A program of its own takes most of a second to start. At least one test of each command has
-    one, by ``run``.
+    A program of its own takes most of a second to start. What differs there is tested by
+    ``run_program``: what begins before a command does, and what is written to the log.
     """
     monkeypatch.chdir(tmp_path)
+    group = Reporting(places=COMMANDS)
 
-    def run_here(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        group = Reporting(commands=[check, tenant])
-        result = CliRunner().invoke(group, words, env=variables)
+    def run(*words: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        result = CliRunner().invoke(group, words, prog_name="fhirpub", input=stdin, env=variables)
         return subprocess.CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
 
-    return run_here
+    return run
 
 
 @dataclass

@@ -85,8 +85,8 @@ def test_trouble_is_found_and_named(
     assert text in errors[0]["text"]
 
 
-def test_production_without_tls_is_a_warning(run_here: Any) -> None:
-    done = run_here("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production")
+def test_production_without_tls_is_a_warning(run: Any) -> None:
+    done = run("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production")
 
     warnings = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
@@ -112,41 +112,37 @@ def test_a_secret_that_ends_soon_is_a_warning(run: Any) -> None:
     assert warned[0].endswith(f": fhirpub client rotate {ending}")
 
 
-def test_a_client_without_scopes_is_a_warning_where_they_are_enforced(
-    run: Any, run_here: Any
-) -> None:
+def test_a_client_without_scopes_is_a_warning_where_they_are_enforced(run: Any) -> None:
     tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
     client = ("client", "add", "--tenant", tenant, "--json")
     bare = json.loads(run(*client).stdout)["client_id"]
     run(*client, "--scope", "system/*.rs")
 
-    enforced = run_here("check", FHIRPUB_AUTH__ENFORCE_SCOPES="true").stdout
+    enforced = run("check", FHIRPUB_AUTH__ENFORCE_SCOPES="true").stdout
 
     assert enforced.count("has no scopes") == 1
     assert f"has no scopes: fhirpub client scopes {bare}" in enforced
-    assert "has no scopes" not in run_here("check").stdout
+    assert "has no scopes" not in run("check").stdout
 
 
-def test_a_client_of_the_other_environment_is_not_warned_of(run: Any, run_here: Any) -> None:
+def test_a_client_of_the_other_environment_is_not_warned_of(run: Any) -> None:
     tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
     run("client", "add", "--tenant", tenant, "--valid-days", "1")
 
-    found = json.loads(run_here("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production").stdout)
+    found = json.loads(run("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production").stdout)
 
     (finding,) = [finding for finding in found if finding["subject"] == "clients"]
     assert finding["level"] == "warning"
     assert finding["text"].startswith("all clients (1) belong to another environment than prod")
 
 
-def test_a_client_of_another_environment_is_no_warning_beside_one_of_this(
-    run: Any, run_here: Any
-) -> None:
+def test_a_client_of_another_environment_is_no_warning_beside_one_of_this(run: Any) -> None:
     production = {"FHIRPUB_AUTH__ENVIRONMENT": "production"}
     tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
     run("client", "add", "--tenant", tenant)
     run("client", "add", "--tenant", tenant, **production)
 
-    found = json.loads(run_here("check", "--json", **production).stdout)
+    found = json.loads(run("check", "--json", **production).stdout)
 
     assert [finding for finding in found if finding["subject"] == "clients"] == []
 
@@ -156,30 +152,29 @@ def test_a_client_of_another_environment_is_no_warning_beside_one_of_this(
     [("production", True, 1), ("production", False, 0), ("sandbox", True, 0)],
 )
 def test_a_strict_check_fails_at_a_warning(
-    run_here: Any, environment_name: str, *, strict: bool, status: int
+    run: Any, environment_name: str, *, strict: bool, status: int
 ) -> None:
     words = ["check", "--strict"] if strict else ["check"]
 
-    assert run_here(*words, FHIRPUB_AUTH__ENVIRONMENT=environment_name).returncode == status
+    assert run(*words, FHIRPUB_AUTH__ENVIRONMENT=environment_name).returncode == status
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "mongodb"])
 def test_a_store_of_an_older_release_is_reported_and_not_upgraded(
-    request: pytest.FixtureRequest, run_here: Any, tmp_path: Path, kind: str
+    request: pytest.FixtureRequest, run: Any, tmp_path: Path, kind: str
 ) -> None:
     path = tmp_path / "fhirpub-data" / "fhirpub.db"
     url = f"sqlite:///{path}"
     if kind == "mongodb":
         url = request.getfixturevalue("mongodb_url")
-    run_here("check", FHIRPUB_STORAGE__URL=url)
+    run("check", FHIRPUB_STORAGE__URL=url)
     if kind == "mongodb":
         mark_as_older(url)
     else:
         to_version_11(path)
 
     first, second = (
-        json.loads(run_here("check", "--json", FHIRPUB_STORAGE__URL=url).stdout)
-        for _time in range(2)
+        json.loads(run("check", "--json", FHIRPUB_STORAGE__URL=url).stdout) for _time in range(2)
     )
 
     assert first == second
@@ -203,7 +198,7 @@ def test_a_settings_file_with_a_password_that_all_can_read_is_a_warning_without_
 ) -> None:
     file = tmp_path / "f.toml"
     file.write_text(
-        "[storage]\nurl = 'mongodb://u:secret-word@127.0.0.1:1/x?serverSelectionTimeoutMS=1'"
+        "[storage]\ndeadline_seconds = 1\nurl = 'mongodb://u:secret-word@127.0.0.1:1/x'"
     )
     file.chmod(0o644)
 
@@ -222,11 +217,11 @@ def test_a_settings_file_with_a_password_that_all_can_read_is_a_warning_without_
     ],
 )
 def test_an_address_that_was_left_as_in_the_example_is_a_warning(
-    run_here: Any, address: str, warnings: int
+    run: Any, address: str, warnings: int
 ) -> None:
     settings = {"FHIRPUB_AUTH__ENVIRONMENT": "production", "FHIRPUB_SERVER__BASE_URL": address}
 
-    assert run_here("check", **settings).stdout.count("is still an example") == warnings
+    assert run("check", **settings).stdout.count("is still an example") == warnings
 
 
 def test_a_damaged_file_is_reported_in_words(run: Any, tmp_path: Path) -> None:
@@ -243,8 +238,8 @@ def test_a_damaged_file_is_reported_in_words(run: Any, tmp_path: Path) -> None:
     assert "the file is damaged: restore the backup" in run("check").stdout
 
 
-def test_what_starts_but_is_hardly_meant_is_a_warning(run_here: Any) -> None:
-    done = run_here("check", "--json", FHIRPUB_SERVER__HOST="0.0.0.0", FHIRPUB_SERVER_PORT="9000")
+def test_what_starts_but_is_hardly_meant_is_a_warning(run: Any) -> None:
+    done = run("check", "--json", FHIRPUB_SERVER__HOST="0.0.0.0", FHIRPUB_SERVER_PORT="9000")
 
     warnings = [load["text"] for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
@@ -256,13 +251,11 @@ def test_what_starts_but_is_hardly_meant_is_a_warning(run_here: Any) -> None:
 
 @pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", True), ("0.0.0.0", False)])
 def test_metrics_on_all_addresses_with_a_service_for_a_proxy_are_a_warning(
-    run_here: Any, host: str, *, warned: bool
+    run: Any, host: str, *, warned: bool
 ) -> None:
     server = {"FHIRPUB_SERVER__HOST": host, "FHIRPUB_SERVER__BASE_URL": "http://lab"}
 
-    done = run_here(
-        "check", **server, FHIRPUB_METRICS__HOST="0.0.0.0", FHIRPUB_METRICS__PORT="9464"
-    )
+    done = run("check", **server, FHIRPUB_METRICS__HOST="0.0.0.0", FHIRPUB_METRICS__PORT="9464")
 
     assert done.returncode == 0
     assert ("warning  configuration  [metrics] host 0.0.0.0:" in done.stdout) == warned
@@ -288,7 +281,7 @@ def fhirpub_resource_types():
 
 
 def test_faulty_plugins_are_explained_each_by_its_name(
-    run: Any, tmp_path: Path, environment: dict[str, str]
+    run_program: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     for name, source in FAULTY.items():
         metadata = tmp_path / f"{name}-1.0.dist-info"
@@ -301,7 +294,7 @@ def test_faulty_plugins_are_explained_each_by_its_name(
     (tmp_path / "f.toml").write_text(f"[plugins]\nenabled = {json.dumps(enabled)}")
     path = f"{tmp_path}{os.pathsep}{environment['PYTHONPATH']}"
 
-    done = run("check", "--config", "f.toml", "--json", PYTHONPATH=path)
+    done = run_program("check", "--config", "f.toml", "--json", PYTHONPATH=path)
 
     findings = [load for load in json.loads(done.stdout) if load["subject"] == "plugins"]
     assert (done.returncode, done.stderr) == (1, "")
@@ -352,7 +345,7 @@ def test_a_check_leaves_the_values_that_are_searched_to_the_next_start(tmp_path:
     ],
 )
 def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
-    run_here: Any, environment_name: str, tenants: int, entry: str, words: str
+    run: Any, environment_name: str, tenants: int, entry: str, words: str
 ) -> None:
     variables = {
         "FHIRPUB_AUTH__ENVIRONMENT": environment_name,
@@ -365,18 +358,18 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
     }
 
     def added(name: str) -> str:
-        done = run_here("tenant", "add", name, "--json", **variables)
+        done = run("tenant", "add", name, "--json", **variables)
         tenant_id: str = json.loads(done.stdout)["id"]
         return tenant_id
 
     first, gone = added("Lab"), added("Gone")
     second = added("Clinic") if tenants == 2 else ""
-    run_here("tenant", "disable", gone, **variables)
+    run("tenant", "disable", gone, **variables)
     none = "00000000-0000-4000-8000-000000000000"
     names = {"first": first, "second": second, "gone": gone, "none": none}
     entry = entry.format_map(names)
 
-    done = run_here("check", "--json", FHIRPUB_WEBHOOKS__ALLOW_NETWORKS=entry, **variables)
+    done = run("check", "--json", FHIRPUB_WEBHOOKS__ALLOW_NETWORKS=entry, **variables)
 
     findings = json.loads(done.stdout)
     warnings = [finding["text"] for finding in findings if finding["level"] == "warning"]
@@ -389,12 +382,12 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
         assert warnings == []
 
 
-def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run_here: Any, tmp_path: Path) -> None:
+def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run: Any, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_bytes(base64.b64encode(bytes(range(32))))
     keys.chmod(0o644)
 
-    done = run_here("check", "--json", FHIRPUB_WEBHOOKS__KEYS_FILE=str(keys))
+    done = run("check", "--json", FHIRPUB_WEBHOOKS__KEYS_FILE=str(keys))
 
     (warning,) = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert warning["text"] == f"{keys} can be read by others: chmod o-rwx"
@@ -406,8 +399,8 @@ def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run_here: Any, tmp_pat
 KEYS = [base64.b64encode(bytes([number]) * 32).decode() for number in range(2)]
 
 
-def findings_about_secrets(run_here: Any, **variables: str) -> list[tuple[str, str]]:
-    found = json.loads(run_here("check", "--json", **variables).stdout)
+def findings_about_secrets(run: Any, **variables: str) -> list[tuple[str, str]]:
+    found = json.loads(run("check", "--json", **variables).stdout)
     return [(one["level"], one["text"]) for one in found if one["subject"] == "secrets"]
 
 
@@ -418,34 +411,34 @@ async def in_clear(tmp_path: Path) -> None:
         await store.put_signing_key(a_key("k"))
 
 
-def test_salts_and_signing_keys_in_clear_are_a_warning(run_here: Any, tmp_path: Path) -> None:
+def test_salts_and_signing_keys_in_clear_are_a_warning(run: Any, tmp_path: Path) -> None:
     asyncio.run(in_clear(tmp_path))
 
-    (finding,) = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS=KEYS[0])
+    (finding,) = findings_about_secrets(run, FHIRPUB_STORE_KEYS=KEYS[0])
 
     words = "the salt of 1 tenant and 1 signing key in the store: in clear: run `fhirpub secrets"
     assert finding[0] == "warning"
     assert finding[1].startswith(words)
 
 
-def test_a_database_without_a_key_is_a_warning(run_here: Any, mongodb_url: str) -> None:
+def test_a_database_without_a_key_is_a_warning(run: Any, mongodb_url: str) -> None:
     url = {"FHIRPUB_STORAGE__URL": mongodb_url}
-    run_here("tenant", "add", "Lab", **url)
+    run("tenant", "add", "Lab", **url)
 
-    found = findings_about_secrets(run_here, **url)
+    found = findings_about_secrets(run, **url)
 
     assert [level for level, _text in found] == ["warning", "warning"]
     assert found[0][1].startswith("there is no key for the secrets in the store: put what")
     assert found[1][1] == "the salt of 1 tenant in the store: in clear"
 
 
-def test_an_older_key_is_a_warning_and_a_missing_one_an_error(run_here: Any) -> None:
-    run_here("tenant", "add", "Lab", FHIRPUB_STORE_KEYS=KEYS[0])
+def test_an_older_key_is_a_warning_and_a_missing_one_an_error(run: Any) -> None:
+    run("tenant", "add", "Lab", FHIRPUB_STORE_KEYS=KEYS[0])
     name = SecretCipher([bytes(32)]).names[0]
 
-    older = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS=f"{KEYS[1]} {KEYS[0]}")
-    missing = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS=KEYS[1])
-    gone = findings_about_secrets(run_here)
+    older = findings_about_secrets(run, FHIRPUB_STORE_KEYS=f"{KEYS[1]} {KEYS[0]}")
+    missing = findings_about_secrets(run, FHIRPUB_STORE_KEYS=KEYS[1])
+    gone = findings_about_secrets(run)
 
     advice = "run `fhirpub secrets reseal`"
     assert older == [("warning", f"the salt of 1 tenant under an older key {name}: {advice}")]
@@ -455,25 +448,25 @@ def test_an_older_key_is_a_warning_and_a_missing_one_an_error(run_here: Any) -> 
     assert gone[0][1].startswith("the salt of 1 tenant and 1 signing key cannot be decrypted: ")
 
 
-def test_keys_that_cannot_be_read_are_an_error_and_not_quoted(run_here: Any) -> None:
-    (finding,) = findings_about_secrets(run_here, FHIRPUB_STORE_KEYS="secret-word")
+def test_keys_that_cannot_be_read_are_an_error_and_not_quoted(run: Any) -> None:
+    (finding,) = findings_about_secrets(run, FHIRPUB_STORE_KEYS="secret-word")
 
     assert finding[0] == "error"
     assert finding[1].startswith("FHIRPUB_STORE_KEYS: each line must be a key")
     assert "secret-word" not in finding[1]
 
 
-def test_in_production_a_key_next_to_the_store_is_a_warning(run_here: Any) -> None:
-    run_here("tenant", "add", "Lab")
+def test_in_production_a_key_next_to_the_store_is_a_warning(run: Any) -> None:
+    run("tenant", "add", "Lab")
 
-    production = findings_about_secrets(run_here, FHIRPUB_AUTH__ENVIRONMENT="production")
-    sandbox = findings_about_secrets(run_here)
+    production = findings_about_secrets(run, FHIRPUB_AUTH__ENVIRONMENT="production")
+    sandbox = findings_about_secrets(run)
 
     assert [level for level, _text in sandbox] == ["ok"]
     assert "is next to the store" in production[0][1]
 
 
-def test_both_names_of_the_file_at_once_are_an_error(run_here: Any) -> None:
+def test_both_names_of_the_file_at_once_are_an_error(run: Any) -> None:
     both = {"FHIRPUB_STORAGE__KEYS_FILE": "/a", "FHIRPUB_WEBHOOKS__KEYS_FILE": "/b"}
 
-    assert "an older name of [storage] keys_file" in run_here("check", **both).stdout
+    assert "an older name of [storage] keys_file" in run("check", **both).stdout

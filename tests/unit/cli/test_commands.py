@@ -147,18 +147,20 @@ def test_help_fits_the_terminal(path: tuple[str, ...]) -> None:
     assert max(map(len, shown.splitlines())) <= 99
 
 
-def test_the_version_is_that_of_the_package(run: Any) -> None:
-    assert run("--version").stdout == f"fhirpub {__version__}\n"
+def test_the_version_is_that_of_the_package(run_program: Any) -> None:
+    assert run_program("--version").stdout == f"fhirpub {__version__}\n"
 
 
-def test_config_prints_the_reference(run: Any) -> None:
-    assert run("config").stdout == reference()
+def test_config_prints_the_reference(run_program: Any) -> None:
+    assert run_program("config").stdout == reference()
 
 
-def test_config_as_json_is_what_is_in_force(run: Any, tmp_path: Path) -> None:
+def test_config_as_json_is_what_is_in_force(run_program: Any, tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_text("[server]\nport = 9\n")
 
-    shown = run("config", "--config", "f.toml", "--json", FHIRPUB_SERVER__HOST="::1").stdout
+    shown = run_program(
+        "config", "--config", "f.toml", "--json", FHIRPUB_SERVER__HOST="::1"
+    ).stdout
 
     server = dataclasses.replace(Config().server, port=9, host="::1")
     assert json.loads(shown) == dataclasses.asdict(Config(server=server))
@@ -180,9 +182,9 @@ def test_config_as_json_is_what_is_in_force(run: Any, tmp_path: Path) -> None:
     ],
 )
 def test_trouble_is_one_line_on_standard_error(
-    run: Any, words: list[str], environment: dict[str, str], message: str
+    run_program: Any, words: list[str], environment: dict[str, str], message: str
 ) -> None:
-    done = run(*words, **environment)
+    done = run_program(*words, **environment)
 
     assert done.returncode == 1
     assert done.stdout == ""
@@ -269,9 +271,9 @@ def test_ctrl_c_while_python_shuts_down_leaves_the_exit_status(
 
 
 def test_a_copy_is_made_without_standard_error(
-    run: Any, tmp_path: Path, environment: dict[str, str]
+    run_program: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    run("tenant", "add", "Lab")
+    run_program("tenant", "add", "Lab")
     script = '"$0" -m fhirpub transfer --to sqlite:///copy.db 2>&-'
 
     done = subprocess.run(
@@ -307,15 +309,15 @@ def test_a_report_without_credentials_and_standard_input_is_wrong_usage(
         ["client"],
     ],
 )
-def test_wrong_usage_exits_with_2(run: Any, words: list[str]) -> None:
-    done = run(*words)
+def test_wrong_usage_exits_with_2(run_program: Any, words: list[str]) -> None:
+    done = run_program(*words)
 
     assert done.returncode == 2
     assert done.stdout == ""
 
 
-def test_the_plugins_that_are_on_and_off_are_listed(run: Any) -> None:
-    listed = {load["plugin"]: load for load in json.loads(run("plugins", "--json").stdout)}
+def test_the_plugins_that_are_on_and_off_are_listed(run_program: Any) -> None:
+    listed = {load["plugin"]: load for load in json.loads(run_program("plugins", "--json").stdout)}
 
     if not listed:
         pytest.skip("fhirpub is not installed, so no plugin is known")
@@ -343,13 +345,13 @@ def test_the_plugins_that_are_on_and_off_are_listed(run: Any) -> None:
         "transfer --to //user:secret-word@127.0.0.1:1/x",
     ],
 )
-def test_no_command_shows_the_password_of_the_store(run: Any, words: str) -> None:
+def test_no_command_shows_the_password_of_the_store(run_program: Any, words: str) -> None:
     url = f"mongodb://user:secret-word@127.0.0.1:1/x?w=1&{SOON}"
     settings = {"FHIRPUB_STORAGE__DEADLINE_SECONDS": "0.2", "FHIRPUB_LOGS__LEVEL": "debug"}
     if "secret-word" not in words:
         settings["FHIRPUB_STORAGE__URL"] = url
 
-    done = run(*words.split(), **settings)
+    done = run_program(*words.split(), **settings)
 
     assert done.stdout + done.stderr
     assert "secret-word" not in done.stdout + done.stderr

@@ -35,11 +35,11 @@ def service(
 
 
 def test_a_report_is_published_once_and_the_service_ends_well(
-    service: tuple[subprocess.Popen[str], str], run: Any, tmp_path: Path
+    service: tuple[subprocess.Popen[str], str], run_program: Any, tmp_path: Path
 ) -> None:
     program, address = service
-    tenant = json.loads(run("tenant", "add", "Lab Uno", "--json").stdout)["id"]
-    client = json.loads(run("client", "add", "--tenant", tenant, "--json").stdout)
+    tenant = json.loads(run_program("tenant", "add", "Lab Uno", "--json").stdout)["id"]
+    client = json.loads(run_program("client", "add", "--tenant", tenant, "--json").stdout)
     sample = files("fhirpub.cli.demo") / "sample"
     (tmp_path / "register.json").write_bytes((sample / "register.json").read_bytes())
     (tmp_path / "report.pdf").write_bytes((sample / "report.pdf").read_bytes())
@@ -49,8 +49,8 @@ def test_a_report_is_published_once_and_the_service_ends_well(
         "FHIRPUB_CLIENT_SECRET": client["client_secret"],
     }
 
-    first = run(*words, **credentials)
-    again = run(*words, **credentials)
+    first = run_program(*words, **credentials)
+    again = run_program(*words, **credentials)
     program.send_signal(signal.SIGTERM)
 
     assert first.returncode == 0, first.stderr
@@ -61,19 +61,19 @@ def test_a_report_is_published_once_and_the_service_ends_well(
 
 @pytest.mark.parametrize("service", [1], indirect=True)
 def test_a_port_that_is_taken_is_reported(
-    service: tuple[subprocess.Popen[str], str], run: Any
+    service: tuple[subprocess.Popen[str], str], run_program: Any
 ) -> None:
     port = service[1].rpartition(":")[2]
 
-    done = run("serve", "--port", port)
+    done = run_program("serve", "--port", port)
 
     assert done.returncode == 1
     assert f"port {port}" in done.stderr
     assert "--port" in done.stderr
 
 
-def test_an_address_of_another_machine_is_reported(run: Any) -> None:
-    done = run("serve", "--host", "192.0.2.1", "--port", "0")
+def test_an_address_of_another_machine_is_reported(run_program: Any) -> None:
+    done = run_program("serve", "--host", "192.0.2.1", "--port", "0")
 
     assert done.returncode == 1
     assert "choose another with --host" in done.stderr

@@ -62,8 +62,8 @@ def read(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) 
         return output
 
 
-def test_every_step_succeeds_and_fits_the_terminal(run: Any) -> None:
-    done = run("demo", "--exit", "--port", "0")
+def test_every_step_succeeds_and_fits_the_terminal(run_program: Any) -> None:
+    done = run_program("demo", "--exit", "--port", "0")
 
     assert done.returncode == 0, done.stderr
     assert statuses_in(done.stdout) == STATUSES
@@ -134,7 +134,7 @@ def test_the_invitation_works_when_pasted(shown: str, environment: dict[str, str
     assert ": already published as DiagnosticReport " in pasted.stdout
 
 
-def test_several_mistakes_are_named_at_once(run: Any) -> None:
-    refusal = step(run("demo", "--exit", "--port", "0").stdout, 16)
+def test_several_mistakes_are_named_at_once(run_program: Any) -> None:
+    refusal = step(run_program("demo", "--exit", "--port", "0").stdout, 16)
 
     assert refusal.count('"severity": "error"') == 5

@@ -55,11 +55,13 @@ def test_lines_are_published_and_the_causes_of_refusals_are_grouped(
 
 
 def test_lines_of_standard_input_have_documents_from_a_folder(
-    run: Any, lab: Integrator, tmp_path: Path, scans: Path
+    run_program: Any, lab: Integrator, tmp_path: Path, scans: Path
 ) -> None:
     lines = write_lines(tmp_path / "unused", "stdin-1", "stdin-2").replace("scans/a", "a")
 
-    done = publish(run, lab, "-", "--ndjson", "--json", "--documents-from", "scans", stdin=lines)
+    done = publish(
+        run_program, lab, "-", "--ndjson", "--json", "--documents-from", "scans", stdin=lines
+    )
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["created"] == 2
