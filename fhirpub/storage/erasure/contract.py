@@ -169,7 +169,7 @@ class ErasureStore(ABC):
         """Replace the bodies of deliveries, and forget what receivers responded.
 
         The call is to be repeated until it changes nothing and finds no delivery leased: a
-        response to the old body may be stored as long as an attempt is under way.
+        response to the old body may be stored as long as an attempt is in flight.
 
         Args:
             tenant: The tenant of the endpoints.
