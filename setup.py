@@ -105,7 +105,7 @@ setup(
     },
     entry_points={
         "console_scripts": ["fhirpub = fhirpub.__main__:main"],
-        "fhirpub.plugins": [f"{name.removeprefix('fhirpub_')} = {name}" for name in SHELF],
+        "fhirpub.plugins.v2": [f"{name.removeprefix('fhirpub_')} = {name}" for name in SHELF],
     },
     classifiers=[
         "Framework :: AsyncIO",

@@ -20,6 +20,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.reindex import is_indexed, reindex_if_needed
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.loader import load
+from fhirpub.plugin_host.sinks import load_event_sinks
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.store import Store
 from fhirpub.web.services import Services
@@ -67,7 +68,9 @@ class _Parts:
 
     async def endpoints(self) -> EndpointService:
         if self._endpoints is None:
-            sender = Sender(self.config.webhooks, clock=now_ms)
+            sender = Sender(
+                self.config.webhooks, clock=now_ms, sinks=load_event_sinks(self.config)
+            )
             await self.stack.enter_async_context(sender)
             types = load(self.config.plugins.enabled)
             self._endpoints = create_endpoint_service(

@@ -21,8 +21,9 @@ from fhirpub.interactions.revision.comparison import revisable
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.member_types import MemberType, member_type_of, member_types
 from fhirpub.plugin_host.declaration_check import problems_of
-from fhirpub.plugin_host.loader import available, load_with_owners
+from fhirpub.plugin_host.loader import load_with_owners
 from fhirpub.plugin_host.schemas import compile_schema
+from fhirpub.plugin_host.sources import available
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.faults import name_plugins
 from fhirpub.storage.contract import Resources

@@ -29,6 +29,7 @@ from fhirpub.config.retention import policies_of
 from fhirpub.config.settings import Config
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.erasure.retention import check_policies
+from fhirpub.plugin_host.sinks import load_event_sinks
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.runtime.process_pool import ProcessPool
@@ -178,8 +179,13 @@ def _sends(config: Config) -> bool:
 
 
 def create_sender(config: Config, metrics: Metrics, clock: Clock) -> Sender:
-    """Create the HTTP client for webhooks, which counts blocked addresses."""
-    return Sender(config.webhooks, clock=clock, blocked=metrics.blocked_addresses.inc)
+    """Create what sends: a client that counts blocked addresses, and new sinks of plugins."""
+    return Sender(
+        config.webhooks,
+        clock=clock,
+        blocked=metrics.blocked_addresses.inc,
+        sinks=load_event_sinks(config),
+    )
 
 
 def _sending(

@@ -23,14 +23,14 @@ from fhirpub.cli.advice.machine import advise_on_machine
 from fhirpub.cli.advice.settings import advise
 from fhirpub.cli.encryption.findings import find_secrets
 from fhirpub.cli.error_hints import explain
-from fhirpub.cli.options import with_config_file, with_json
+from fhirpub.cli.options import read_config, with_config_file, with_json
 from fhirpub.cli.printing import print_json
 from fhirpub.config.allowed_networks import parse_allowed_network
-from fhirpub.config.loader import load
 from fhirpub.config.settings import DEFAULT_FILE, Config
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
+    PluginError,
     SecretsUnavailable,
     StoreUnavailable,
 )
@@ -68,7 +68,9 @@ def check(config_file: Path | None, *, strict: bool, as_json: bool) -> None:
 
 async def _findings(config_file: Path | None) -> list[Finding]:
     try:
-        config = load(config_file)
+        config = read_config(config_file)
+    except PluginError as problem:
+        return list(_errors("plugins", problem))
     except ConfigurationError as problem:
         return list(_errors("configuration", problem))
     found = [*_configuration(config, config_file or Path(DEFAULT_FILE)), *_plugins(config)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,4 +74,19 @@ def _config_option(name: str, **settings: Any) -> Callable[[Command], Command]:
 
 
 def _read(_context: click.Context, _option: click.Parameter, file: Path | None) -> Config:
-    return load(file)
+    return read_config(file)
+
+
+def read_config(file: Path | None) -> Config:
+    """Return the settings, those of plugins included. Raises ConfigurationError, PluginError."""
+    return load(file, plugin_groups=plugin_groups)
+
+
+def plugin_groups(names: Sequence[str]) -> Mapping[str, type[Any]]:
+    """Return the classes of the settings of some plugins. Raises PluginError."""
+    if not names:
+        return {}
+    # Most commands do without plugins, and load in half the time.
+    from fhirpub.plugin_host.settings import setting_groups  # noqa: PLC0415
+
+    return setting_groups(names)

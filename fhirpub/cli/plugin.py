@@ -14,7 +14,7 @@ from fhirpub.cli.scaffold.writer import files_of
 from fhirpub.config.settings import Config
 from fhirpub.errors import PluginError
 from fhirpub.fhir.definitions.element_tables import Tables
-from fhirpub.plugin_host.loader import available
+from fhirpub.plugin_host.sources import available
 
 
 @click.group()

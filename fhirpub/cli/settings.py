@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
+import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -12,8 +15,16 @@ from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
 from fhirpub.config.loader import reference
 from fhirpub.config.settings import Config
-from fhirpub.plugin_api.hookspecs import API_VERSION
-from fhirpub.plugin_host.loader import PluginSource, examine, hooks_of, installed, load
+from fhirpub.plugin_api.hookspecs import SUPPORTED_VERSIONS
+from fhirpub.plugin_host.hooks import HOOKS, PluginHooks, hooks_of, since_version
+from fhirpub.plugin_host.loader import examine, load
+from fhirpub.plugin_host.settings import setting_groups
+from fhirpub.plugin_host.sources import PluginSource, installed
+
+_ORDER = (
+    "pluggy decides the order: hooks with tryfirst, then the others, then those with trylast;\n"
+    "within each of the three as `enabled` in [plugins] lists them. Wrappers surround them all."
+)
 
 
 @click.command(
@@ -28,23 +39,43 @@ Examples:
 @with_config
 @with_json
 def config(config: Config, *, as_json: bool) -> None:
-    """Print the reference configuration: every setting with its default and its meaning."""
+    """Print the reference configuration: every setting with its default and its meaning.
+
+    Plugins that the settings enable have their groups in it.
+    """
+    enabled = config.plugins.enabled
     if as_json:
         settings = dataclasses.asdict(config)
         settings["storage"]["url"] = without_password(config.storage.url)
+        for name, group in config.by_plugin.items():
+            settings["by_plugin"][name] |= _hidden(group)
         print_json(settings)
         return
-    click.echo(reference(), nl=False)
+    click.echo(reference(enabled, setting_groups(enabled)), nl=False)
+
+
+def _hidden(group: Any) -> dict[str, str]:
+    """Return what is shown instead of the secrets of a plugin that are set."""
+    fields = dataclasses.fields(group)
+    return {
+        each.name: "***"
+        for each in fields
+        if each.metadata["secret"] and getattr(group, each.name)
+    }
 
 
 @click.command(short_help="List plugins, their hooks and their resource types.")
+@click.option("--hooks", "shows_hooks", is_flag=True, help="Describe each hook instead.")
 @with_config
 @with_json
-def plugins(config: Config, *, as_json: bool) -> None:
+def plugins(config: Config, *, shows_hooks: bool, as_json: bool) -> None:
     """List the installed plugins: whether they are enabled, their hooks, and their resource types.
 
     Types off are those that a plugin would add if it were enabled: plugins are imported for it.
     """
+    if shows_hooks:
+        _print_hooks(config.plugins.enabled, as_json=as_json)
+        return
     enabled = config.plugins.enabled
     load(enabled)
     records = [_plugin_record(source, enabled) for source in installed()]
@@ -61,12 +92,38 @@ def plugins(config: Config, *, as_json: bool) -> None:
         click.echo(f"Cannot be enabled: {problem}")
 
 
+def _print_hooks(enabled: Sequence[str], *, as_json: bool) -> None:
+    """Print what each hook is for, and which enabled plugins have it in the order of the calls."""
+    hooks = PluginHooks(enabled)
+    hooks.require_no_problems()
+    records: list[dict[str, Any]] = [
+        {
+            "hook": name,
+            "arguments": list(inspect.signature(hook).parameters),
+            "since_api_version": since_version(name),
+            "implemented_by": list(hooks.owners_of(name)),
+            "documentation": inspect.getdoc(hook) or "",
+        }
+        for name, hook in HOOKS.items()
+    ]
+    if as_json:
+        print_json(records)
+        return
+    for record in records:
+        click.secho(f"{record['hook']}({', '.join(record['arguments'])})", bold=True)
+        click.echo(textwrap.indent(record["documentation"], "  "))
+        owners = ", ".join(record["implemented_by"]) or "no enabled plugin"
+        click.echo(f"  Version {record['since_api_version']}. Implemented by: {owners}\n")
+    click.echo(_ORDER)
+
+
 def _plugin_record(source: PluginSource, enabled: Sequence[str]) -> dict[str, object]:
-    is_on = source.api == API_VERSION and source.name in enabled
+    is_supported = source.api in SUPPORTED_VERSIONS
+    is_on = is_supported and source.name in enabled
     hooks: Sequence[str] = ()
     found = examine([source.name])
     problem = "; ".join(found.problems.get(source.name, ()))
-    if not problem and source.api == API_VERSION:
+    if not problem and is_supported:
         hooks = hooks_of(source)
     types = ", ".join(found.types) if hooks else ""
     return {

@@ -14,7 +14,7 @@ from fhirpub.administration.audit.chains import seal_trail
 from fhirpub.app.stores import key_source, open_with
 from fhirpub.audit.transfer import transfer_trail
 from fhirpub.cli.error_hints import explain
-from fhirpub.cli.options import with_config, with_json
+from fhirpub.cli.options import plugin_groups, with_config, with_json
 from fhirpub.cli.printing import print_json
 from fhirpub.cli.progress_line import ProgressLine
 from fhirpub.config.loader import load
@@ -141,7 +141,7 @@ def _other(config: Config, target: str) -> Config:
         return replace(config, storage=replace(config.storage, url=target))
     if not Path(target).is_file():  # not shown: it may be a mistyped URL with a password
         raise ConfigurationError("--to: is neither the URL of a store nor a file of settings")
-    named = load(Path(target), environment={})
+    named = load(Path(target), environment={}, plugin_groups=plugin_groups)
     webhooks = replace(config.webhooks, keys_file=named.webhooks.keys_file)
     return replace(config, storage=named.storage, webhooks=webhooks)
 

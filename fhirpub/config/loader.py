@@ -9,12 +9,18 @@ import os
 import re
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from fhirpub.config.administration import AdminConfig, admin_contradictions
+from fhirpub.config.groups import (
+    PluginGroups,
+    create_config,
+    groups_of,
+    has_own_settings,
+    no_groups,
+)
 from fhirpub.config.monitoring import MetricsConfig, TracingConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.reader import (
@@ -37,7 +43,6 @@ from fhirpub.config.settings import (
     PluginsConfig,
     ServerConfig,
     TerminologyConfig,
-    TypeConfig,
 )
 from fhirpub.config.webhooks import WebhooksConfig, webhook_contradictions
 from fhirpub.errors import ConfigurationError
@@ -75,11 +80,18 @@ _HEAD = (
 )
 
 
-def load(file: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
+def load(
+    file: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    plugin_groups: PluginGroups = no_groups,
+) -> Config:
     """Return the settings of a file, overridden by those of the environment.
 
     Without ``file``, ``fhirpub.toml`` in the working directory is read if it exists.
-    Raises ConfigurationError with all problems, one per line.
+    ``plugin_groups`` is asked only about plugins of which something is set that no resource type
+    has: to import them takes time. Raises ConfigurationError with all problems, one per line, and
+    what ``plugin_groups`` raises.
     """
     path = file or Path(DEFAULT_FILE)
     tables: dict[str, Any] = {}
@@ -91,24 +103,17 @@ def load(file: Path | None = None, *, environment: Mapping[str, str] | None = No
     plugins: dict[str, dict[str, Any]] = {"plugins": tables.get("plugins", {})}
     plugins = check(plugins, {"plugins": PluginsConfig}, [], source="")
     override(plugins, {"plugins": PluginsConfig}, variables, [])
-    groups = _groups(PluginsConfig(**plugins["plugins"]).enabled)
+    enabled = PluginsConfig(**plugins["plugins"]).enabled
+    asked = [name for name in enabled if has_own_settings(name, tables, variables)]
+    own = plugin_groups(asked)
+    groups = groups_of(enabled, own)
     values = check(tables, groups, problems, source=str(path))
     override(values, groups, variables, problems)
     if not problems:
         problems += _contradictions(values)
     if problems:
         raise ConfigurationError("\n".join(problems))
-    made = {name: groups[name](**members) for name, members in values.items()}
-    ours = {name: item for name, item in made.items() if groups[name] is not TypeConfig}
-    chosen = {name: made[name] for name in made.keys() - ours.keys() if values[name]}
-    return Config(**ours, by_type=chosen)
-
-
-def _groups(enabled: Sequence[str]) -> dict[str, Any]:
-    """Return all groups: the built-in ones, and one for each enabled plugin."""
-    hints = typing.get_type_hints(Config)
-    ours = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    return ours | {name: TypeConfig for name in enabled if name not in ours}
+    return create_config(values, groups, own)
 
 
 def misspelt_variables(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -116,7 +121,7 @@ def misspelt_variables(environment: Mapping[str, str] | None = None) -> list[str
     variables = os.environ if environment is None else environment
     settings = [
         (name.upper(), key.upper())
-        for name, group in _groups(PluginsConfig().enabled).items()
+        for name, group in groups_of(PluginsConfig().enabled).items()
         for key in typing.get_type_hints(group)
     ]
     return [
@@ -127,9 +132,16 @@ def misspelt_variables(environment: Mapping[str, str] | None = None) -> list[str
     ]
 
 
-def reference() -> str:
-    """Return the reference configuration: every key, commented out, at its default."""
-    return "\n".join([*_HEAD, *describe(_groups(PluginsConfig().enabled))]) + "\n"
+def reference(
+    enabled: Sequence[str] | None = None, own: Mapping[str, type[Any]] | None = None
+) -> str:
+    """Return the reference configuration: every key, commented out, at its default.
+
+    It has a group for each plugin of ``enabled``, by default of those that are without a
+    configuration; ``own`` are the settings of plugins, by the name of the plugin.
+    """
+    names = PluginsConfig().enabled if enabled is None else enabled
+    return "\n".join([*_HEAD, *describe(groups_of(names, own))]) + "\n"
 
 
 def variable(name: str) -> str:

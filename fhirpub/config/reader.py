@@ -23,16 +23,20 @@ from fhirpub.suggestion import did_you_mean
 LAST_PORT = 65_535
 LARGEST = 2**53
 """The largest number up to which floats represent every integer exactly."""
-_PREFIX = "FHIRPUB_"
+PREFIX = "FHIRPUB_"
+"""How a variable begins that is a setting."""
 _WIDTH = 97
 
 Groups = Mapping[str, Any]
 """The dataclass of each group, by the group's name."""
 
 
-def setting(default: Any, meaning: str) -> Any:
-    """Return a dataclass field whose meaning is printed into the reference file."""
-    metadata = {"meaning": meaning}
+def setting(default: Any, meaning: str, *, secret: bool = False) -> Any:
+    """Return a dataclass field whose meaning is printed into the reference file.
+
+    No command prints the value of a ``secret`` one.
+    """
+    metadata = {"meaning": meaning, "secret": secret}
     if isinstance(default, list | dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -88,8 +92,8 @@ def override(
 ) -> None:
     """Override values of the file with variables such as ``FHIRPUB_SERVER__PORT``."""
     for variable, text in sorted(environment.items()):
-        name, double, key = variable.removeprefix(_PREFIX).lower().partition("__")
-        if not (variable.startswith(_PREFIX) and double):
+        name, double, key = variable.removeprefix(PREFIX).lower().partition("__")
+        if not (variable.startswith(PREFIX) and double):
             continue
         if name not in groups:
             problems.append(f"{variable}: unknown group {name}{_nearest_group(name, groups)}")

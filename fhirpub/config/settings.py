@@ -12,7 +12,7 @@ import re
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from fhirpub.config.administration import AdminConfig
 from fhirpub.config.audit import AuditConfig
@@ -323,6 +323,9 @@ class Config:
     tracing: TracingConfig = field(default_factory=TracingConfig)
     by_type: Mapping[str, TypeConfig] = field(default_factory=dict)
     """The options of each type, by the name of its plugin: the type in lower case."""
+
+    by_plugin: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of plugins that have some of their own set, by the name of the plugin."""
 
     def of_type(self, name: str) -> TypeConfig:
         """Return the options of a resource type."""

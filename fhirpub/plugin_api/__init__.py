@@ -5,6 +5,7 @@ from __future__ import annotations
 from fhirpub.errors import Issue
 from fhirpub.fhir.elements import items_of
 from fhirpub.plugin_api.composition import CompositionEvents
+from fhirpub.plugin_api.context import PluginContext, setting
 from fhirpub.plugin_api.event import Change, Event
 from fhirpub.plugin_api.hookspecs import hookimpl
 from fhirpub.plugin_api.keys import KeyProvider
@@ -18,24 +19,30 @@ from fhirpub.plugin_api.resource_type import (
     Rules,
 )
 from fhirpub.plugin_api.search import SearchParameter, r4_parameter
+from fhirpub.plugin_api.sinks import EventRejected, EventSink, SinkEvent
 
 __all__ = [
     "Change",
     "CompositionEvents",
     "Entry",
     "Event",
+    "EventRejected",
+    "EventSink",
     "Events",
     "Issue",
     "KeyProvider",
     "Part",
+    "PluginContext",
     "ResourceType",
     "RuleContext",
     "Rules",
     "SearchParameter",
+    "SinkEvent",
     "hookimpl",
     "items_of",
     "organization",
     "patient",
     "practitioner",
     "r4_parameter",
+    "setting",
 ]

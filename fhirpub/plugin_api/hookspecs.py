@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pluggy
 
+from fhirpub.plugin_api.context import PluginContext
 from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.resource_type import ResourceType
+from fhirpub.plugin_api.sinks import EventSink
 
 PROJECT = "fhirpub"
-API_VERSION = 1
-"""The version of everything that a plugin sees. A change that would break a plugin raises it.
+API_VERSION = 2
+"""The version of everything that a plugin sees. A change that a plugin must know of raises it.
 
 A plugin states the version that it was made for by the group of its entry point:
-``fhirpub.plugins`` is version 1, ``fhirpub.plugins.v2`` will be version 2. No import is needed to
+``fhirpub.plugins`` is version 1, ``fhirpub.plugins.v2`` is version 2. No import is needed to
 read it.
 """
+SUPPORTED_VERSIONS = (1, 2)
+"""The versions of which plugins are loaded: version 2 has added hooks and changed none."""
 
 
 def group_of(version: int) -> str:
@@ -34,12 +39,17 @@ def group_of(version: int) -> str:
 hookspec = pluggy.HookspecMarker(PROJECT)
 """Marks a hook specification."""
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a function of a plugin as the implementation of a hook."""
+"""Marks a function of a plugin as the implementation of a hook.
+
+It takes pluggy's options: ``tryfirst``, ``trylast`` and ``wrapper``.
+"""
 
 
 @hookspec
 def fhirpub_resource_types() -> Sequence[ResourceType]:
     """Return the resource types that this plugin adds.
+
+    It is called when a process starts, and by commands that need the types.
 
     Returns:
         The types. Several plugins may be enabled; each adds its own.
@@ -57,3 +67,40 @@ def fhirpub_key_provider() -> KeyProvider:
         The provider. At most one of the enabled plugins may have this hook.
     """
     raise NotImplementedError
+
+
+@hookspec
+def fhirpub_settings() -> type[Any]:
+    """Return the settings of this plugin: a frozen dataclass whose fields `setting` makes.
+
+    The operator sets them under the plugin's name, such as ``[amqp]``, or by variables such as
+    ``FHIRPUB_AMQP__URL``. They are checked as all other settings are, before the service starts;
+    a ``ValueError`` from ``__post_init__`` is reported as a problem of the group. Other hooks get
+    them from `PluginContext.settings`. It is called when settings are read that only a plugin
+    knows, and when a process starts.
+
+    Returns:
+        The class, in which every field has a default and a meaning.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_event_sinks(context: PluginContext) -> Sequence[EventSink]:
+    """Return where events of commits can go beside webhooks.
+
+    An endpoint whose URL is ``sink:NAME`` is sent to the sink of that name, with all that holds
+    for webhooks. It is called once for each event loop that sends: connections belong to a loop.
+    No request runs it.
+
+    Args:
+        context: The settings, and what is known of the service.
+
+    Returns:
+        The sinks, each with a name of its own. They are opened when they get their first event.
+    """
+    raise NotImplementedError
+
+
+HOOKS_OF_VERSION_1 = frozenset({"fhirpub_resource_types", "fhirpub_key_provider"})
+"""The hooks that plugins of version 1 may have; all others came with version 2."""

@@ -1,6 +1,7 @@
 """The tests of fhirpub, for authors of plugins and storage engines.
 
-Contracts are test classes to inherit; a running service and a webhook receiver are fixtures.
+Contracts are test classes to inherit, those of plugins in `fhirpub.testing.plugin_contracts`. A
+running service and a webhook receiver are fixtures.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
+from fhirpub.plugin_host.settings import setting_groups
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.records import Client
 from fhirpub.tenant import Tenant
@@ -69,7 +70,7 @@ class ServiceProcess(Service):
         tables["storage"] = {"url": f"sqlite:///{folder}/fhirpub.db", **tables.get("storage", {})}
         tables["server"] = {"port": 0, "workers": workers, **tables.get("server", {})}
         self.file.write_text(_toml(tables), encoding="utf-8")
-        self.config = load(self.file, environment={})
+        self.config = load(self.file, environment={}, plugin_groups=setting_groups)
         self.status: int | None = None
         self._module = module
         self._python = python

@@ -27,7 +27,7 @@ from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.match import ABOUT_THE_ANSWER
 from fhirpub.interactions.validate import TRIED
-from fhirpub.plugin_host.loader import available
+from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.openapi.document import TABLE
 from fhirpub.web.routes import Route, routes

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.plugin_host.loader import available
+from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
 

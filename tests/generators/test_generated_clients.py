@@ -19,7 +19,7 @@ import pytest
 
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.plugin_host.loader import available
+from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import RunningService
 from tests.bodies import SYSTEM, register_body, self_contained
 

@@ -14,6 +14,7 @@ from fhirpub.config.settings import Config, ServerConfig, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.plugin_api import EventSink
 from fhirpub.plugin_host.loader import load
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.metrics import Metrics
@@ -115,12 +116,12 @@ class WebhookHarness:
 
     @asynccontextmanager
     async def another(
-        self, store: Store | None = None, **settings: Any
+        self, store: Store | None = None, *, sinks: Sequence[EventSink] = (), **settings: Any
     ) -> AsyncGenerator[None, None]:
         """Run another sending process until the block ends."""
         config = replace(self.config, webhooks=replace(self.config.webhooks, **settings))
         async with (
-            Sender(config.webhooks, clock=self.clock) as sender,
+            Sender(config.webhooks, clock=self.clock, sinks=sinks) as sender,
             WebhookWorker(
                 store or self.store,
                 config=config,
@@ -144,7 +145,12 @@ async def until(
 
 @asynccontextmanager
 async def open_harness(
-    url: str, *, clock: Clock, settings: WebhooksConfig = SETTINGS, sends: bool = True
+    url: str,
+    *,
+    clock: Clock,
+    settings: WebhooksConfig = SETTINGS,
+    sends: bool = True,
+    sinks: Sequence[EventSink] = (),
 ) -> AsyncGenerator[WebhookHarness, None]:
     """Open a harness over a store; it sends in the background only if ``sends``."""
     config = Config(
@@ -154,7 +160,7 @@ async def open_harness(
     )
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))
-        sender = await stack.enter_async_context(Sender(settings, clock=clock))
+        sender = await stack.enter_async_context(Sender(settings, clock=clock, sinks=sinks))
         metrics = Metrics(serves=False, sends=True)
         sending = WebhookWorker(
             store, config=config, seal=SEAL, metrics=metrics, clock=clock, sender=sender

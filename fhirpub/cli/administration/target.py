@@ -17,9 +17,9 @@ from fhirpub.administration.operation import Operation
 from fhirpub.app.administration import open_administration
 from fhirpub.app.stores import key_file
 from fhirpub.cli.administration.remote import open_remote
-from fhirpub.cli.options import Command, with_config_file
+from fhirpub.cli.options import Command, read_config, with_config_file
 from fhirpub.cli.printing import is_terminal
-from fhirpub.config.loader import load, variable
+from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config
 from fhirpub.errors import InvalidContent
 
@@ -47,7 +47,7 @@ class Target:
     @cached_property
     def config(self) -> Config:
         """The settings. Raises ConfigurationError."""
-        return load(self._config_file)
+        return read_config(self._config_file)
 
     def call(self, operation: Operation, **arguments: Any) -> Any:
         """Run one operation and return its result."""

@@ -108,7 +108,7 @@ class EndpointService:
         """
         if isinstance(fields, Mapping):
             fields = {"url": None, **fields}
-        values = await self._validate(tenant, fields, registration.NEW)
+        values = await self._validate(tenant, fields, registration.NEW, trusted=trusted)
         endpoint_id = endpoint_id or str(uuid.uuid4())
         secret = values.get("signing_secret") or new_secret()
         token = values.get("bearer_token") or new_token()
@@ -148,7 +148,9 @@ class EndpointService:
         """
         before = await self.endpoint(tenant, endpoint_id)
         check(before.revision)
-        settings = _settings(await self._validate(tenant, fields, registration.CHANGEABLE))
+        settings = _settings(
+            await self._validate(tenant, fields, registration.CHANGEABLE, trusted=trusted)
+        )
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
@@ -272,13 +274,16 @@ class EndpointService:
 
     # How.
 
-    async def _validate(self, tenant: str, fields: Any, known: Sequence[str]) -> dict[str, Any]:
+    async def _validate(
+        self, tenant: str, fields: Any, known: Sequence[str], *, trusted: bool = False
+    ) -> dict[str, Any]:
         return await registration.validate_endpoint(
             fields,
             known=known,
             tenant=tenant,
             sender=self._sender,
             event_types=self.event_types,
+            trusted=trusted,
         )
 
     async def _put(

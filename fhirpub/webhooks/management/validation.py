@@ -31,11 +31,17 @@ _CHOICES = {"payload": typing.get_args(Payload), "ordering": typing.get_args(Ord
 
 
 async def validate_endpoint(
-    fields: Any, *, known: Collection[str], tenant: str, sender: Sender, event_types: EventTypes
+    fields: Any,
+    *,
+    known: Collection[str],
+    tenant: str,
+    sender: Sender,
+    event_types: EventTypes,
+    trusted: bool = False,
 ) -> dict[str, Any]:
     """Return the fields of a tenant's endpoint, its ``url`` in canonical form.
 
-    Raises InvalidContent.
+    ``trusted``: the operator has sent them, and may name a sink. Raises InvalidContent.
     """
     if not isinstance(fields, Mapping):
         raise InvalidContent.because(
@@ -45,7 +51,7 @@ async def validate_endpoint(
     values = dict(fields)
     if isinstance(fields.get("url"), str):
         try:
-            values["url"] = (await sender.target(fields["url"], tenant=tenant)).url
+            values["url"] = await sender.address(fields["url"], tenant=tenant, trusted=trusted)
         except InvalidContent as problem:
             issues += problem.issues
     if issues:

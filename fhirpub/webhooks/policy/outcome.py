@@ -12,13 +12,18 @@ Reason = Literal[
     "E_DNS",
     "E_INTERNAL",
     "E_MALFORMED",
+    "E_NO_SINK",
+    "E_REJECTED",
     "E_RESET",
+    "E_SINK",
     "E_TIMEOUT",
     "E_TLS",
 ]
 """Why there is no response. All blocked addresses share one reason, which reveals nothing of them.
 
-``E_INTERNAL``: the request could not be sent; the receiver did not see it.
+``E_INTERNAL``: the request could not be sent; the receiver did not see it. ``E_SINK``,
+``E_REJECTED`` and ``E_NO_SINK`` are of endpoints that a plugin serves: its sink failed, will never
+take the event, or is not there.
 """
 
 Withheld = Literal["E_PRIVATE_NETWORK"]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import InvalidContent
+from fhirpub.plugin_api.sinks import EventSink
 from fhirpub.runtime.clock import Clock
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.name_lookup import LookUp, NameLookup, address_in
 from fhirpub.webhooks.transport.response import Retrieved
 from fhirpub.webhooks.transport.signing import signed_headers
+from fhirpub.webhooks.transport.sinks import SCHEME, Sinks
 from fhirpub.webhooks.transport.url_policy import Target, TargetRules, refuse_url
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ class Sender:
     Connections are kept for the next message of the same endpoint, for a second. No two
     endpoints share one, so that nothing is shared between tenants. ``tls`` is for receivers whose
     authority the machine does not know, ``look_up`` for names that it does not know. ``blocked``
-    is called when a host led to no address but those that are refused.
+    is called when a host led to no address but those that are refused. ``sinks`` serve endpoints
+    whose URLs name them.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Sender:
         tls: ssl.SSLContext | None = None,
         look_up: LookUp = socket.getaddrinfo,
         blocked: Callable[[], None] = lambda: None,
+        sinks: Sequence[EventSink] = (),
     ) -> None:
         self._rules = TargetRules(allow_networks=settings.allow_networks, ports=settings.ports)
         self._connect_seconds = settings.connect_seconds
@@ -51,12 +55,14 @@ class Sender:
             _open_client, settings, self._rules, self._lookup, clock=clock, tls=tls
         )
         self._client: HttpClient | None = None
+        self._sinks = Sinks(sinks, timeout_seconds=settings.timeout_seconds)
         self._opening = asyncio.Lock()
 
     async def close(self) -> None:
         """Close the connections and release the threads; their pending lookups are abandoned."""
         if self._client:
             await self._client.close()
+        await self._sinks.close()
         self._lookup.stop()
 
     async def __aenter__(self) -> Self:
@@ -64,6 +70,16 @@ class Sender:
 
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
+
+    async def address(self, url: str, *, tenant: str, trusted: bool) -> str:
+        """Return the URL of an endpoint in canonical form.
+
+        It may be that of a sink if ``trusted``: of an endpoint that the operator adds. Raises
+        InvalidContent.
+        """
+        if trusted and url.startswith(SCHEME):
+            return self._sinks.check(url)
+        return (await self.target(url, tenant=tenant)).url
 
     async def target(self, url: str, *, tenant: str) -> Target:
         """Return a URL that a tenant may register, in canonical form, once its host is looked up.
@@ -91,6 +107,8 @@ class Sender:
         it is unknown whether the receiver has read the message. Raises BadSecret and ValueError
         for a message that cannot be signed.
         """
+        if message.url.startswith(SCHEME):
+            return await self._sinks.attempt(message, self._event_headers(message))
         headers = self._headers(message)
         client = self._client or await self._open()
         outcome = await client.attempt(message, headers)
@@ -126,13 +144,19 @@ class Sender:
             return opened
 
     def _headers(self, message: Message) -> dict[str, str]:
-        now = self._clock() // 1000
-        trace = {"traceparent": message.traceparent} if message.traceparent else {}
         return {
             "Content-Type": "application/json",
             "User-Agent": self._agent,
             "Accept-Encoding": "identity",
             "Authorization": f"Bearer {message.token}",
+            **self._event_headers(message),
+        }
+
+    def _event_headers(self, message: Message) -> dict[str, str]:
+        """Return the headers that describe and sign the event, however it is sent."""
+        now = self._clock() // 1000
+        trace = {"traceparent": message.traceparent} if message.traceparent else {}
+        return {
             "X-Webhook-Event": message.event_type,
             "X-Webhook-Attempt": str(message.number),
             "X-Webhook-Sequence": str(message.sequence),

@@ -324,7 +324,7 @@ def test_the_plugins_that_are_on_and_off_are_listed(run_program: Any) -> None:
     assert listed["diagnosticreport"]["enabled"] is True
     assert listed["diagnosticreport"]["resource_types"] == "DiagnosticReport"
     assert listed["diagnosticreport"]["hooks"] == "fhirpub_resource_types"
-    assert listed["diagnosticreport"]["api_version"] == 1
+    assert listed["diagnosticreport"]["api_version"] == 2
     assert listed["diagnosticreport"]["types_off"] == ""
     assert listed["encounter"]["enabled"] is False
     assert listed["encounter"]["resource_types"] == ""

@@ -39,7 +39,7 @@ def test_the_url_of_a_store_is_shown_without_its_password(url: str, shown: str) 
     ("group", "source", "version", "problem"),
     [
         ("fhirpub.plugins", "raise ValueError('x')", 1, "cannot be imported: ValueError: x"),
-        ("fhirpub.plugins.v2", "raise ValueError('x')", 2, "made for version 2 of the plugin API"),
+        ("fhirpub.plugins.v3", "raise ValueError('x')", 3, "made for version 3 of the plugin API"),
     ],
 )
 def test_a_plugin_that_cannot_be_enabled_is_listed_with_the_reason(

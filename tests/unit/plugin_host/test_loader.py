@@ -10,13 +10,9 @@ import pytest
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, PluginsConfig, StorageConfig
 from fhirpub.errors import ConfigurationError, PluginError
-from fhirpub.plugin_host.loader import (
-    PluginSource,
-    available,
-    hooks_of,
-    load,
-    load_key_provider,
-)
+from fhirpub.plugin_host.hooks import hooks_of
+from fhirpub.plugin_host.loader import load, load_key_provider
+from fhirpub.plugin_host.sources import PluginSource, available
 from fhirpub.tenant import Tenant
 from tests.unit.plugin_host.installing import MODULE, Install, declaring, words_of
 
@@ -26,7 +22,7 @@ def test_an_installed_plugin_is_available_with_its_home(install: Install) -> Non
 
     found = available()
 
-    assert PluginSource("flags", module, "dist-flags", "1.2") in found
+    assert PluginSource("flags", module, "dist-flags", "1.2", api=1) in found
 
 
 def test_enabled_plugins_give_their_types_in_order(install: Install) -> None:
@@ -191,7 +187,7 @@ def test_the_place_in_the_plugin_is_reported(install: Install, source: str, plac
     assert lines[0].endswith(place)
 
 
-@pytest.mark.parametrize("group", ["fhirpub.plugins.v2", "fhirpub.plugins.v10"])
+@pytest.mark.parametrize("group", ["fhirpub.plugins.v3", "fhirpub.plugins.v10"])
 def test_a_plugin_for_another_version_is_refused_without_importing_it(
     install: Install, group: str
 ) -> None:
@@ -202,19 +198,19 @@ def test_a_plugin_for_another_version_is_refused_without_importing_it(
     version = group.rpartition("v")[2]
     assert len(lines) == 1
     assert lines[0].startswith(f"plugin flags ({module} of dist-flags 1.2): was made for version")
-    assert f"version {version} of the plugin API, and this service has version 1" in lines[0]
+    assert f"version {version} of the plugin API, and this service has version 2" in lines[0]
     assert module not in sys.modules
 
 
 def test_a_plugin_may_be_made_for_two_versions(install: Install) -> None:
     install("flags", declaring())
-    install("flags", "raise RuntimeError", distribution="second", group="fhirpub.plugins.v2")
+    install("flags", "raise RuntimeError", distribution="second", group="fhirpub.plugins.v3")
 
     assert list(load(["flags"])) == ["Flag"]
 
 
 def test_a_plugin_for_another_version_is_not_available(install: Install) -> None:
-    install("flags", declaring(), group="fhirpub.plugins.v2")
+    install("flags", declaring(), group="fhirpub.plugins.v3")
 
     assert "flags" not in {plugin_source.name for plugin_source in available()}
 

@@ -1,0 +1,7 @@
+"""Contracts for what plugins add beside resource types: test classes to inherit."""
+
+from __future__ import annotations
+
+from fhirpub.testing.contracts.event_sinks import EventSinkContract, SinkReceiver
+
+__all__ = ["EventSinkContract", "SinkReceiver"]

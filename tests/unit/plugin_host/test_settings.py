@@ -1,0 +1,151 @@
+"""Settings of plugins are checked as all others are, and reach the hooks of their plugin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fhirpub.cli.settings import config as config_command
+from fhirpub.config.loader import load
+from fhirpub.config.settings import Config
+from fhirpub.errors import ConfigurationError, PluginError
+from fhirpub.plugin_host.hooks import PluginHooks
+from fhirpub.plugin_host.settings import plugin_context, setting_groups
+from tests.unit.plugin_host.installing import Install
+
+V2 = "fhirpub.plugins.v2"
+PLUGIN = """
+from dataclasses import dataclass
+from typing import Literal
+from fhirpub.plugin_api import hookimpl, setting
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    '''Where events go.'''
+    url: str = setting("amqp://localhost", "URL of the broker.", secret=True)
+    seconds: float = setting(5.0, "Time in seconds.")
+    kind: Literal["topic", "fanout"] = setting("topic", "Kind of exchange.")
+    hosts: list[str] = setting([], "Hosts.")
+
+    def __post_init__(self):
+        if self.seconds == 0:
+            raise ValueError("seconds must be above 0")
+
+@hookimpl
+def fhirpub_settings():
+    return %s
+"""
+
+
+def read(tmp_path: Path, text: str, **environment: str) -> Config:
+    file = tmp_path / "f.toml"
+    file.write_text(f"[plugins]\nenabled = ['broker']\n{text}")
+    return load(file, environment=environment, plugin_groups=setting_groups)
+
+
+def group_in(config: Config) -> Any:
+    """Return the settings that hooks of the plugin get."""
+    hooks = PluginHooks(["broker"])
+    (group,) = setting_groups(["broker"]).values()
+    return plugin_context(config, hooks).settings(group)
+
+
+@pytest.fixture
+def broker(install: Install) -> str:
+    return install("broker", PLUGIN % "Broker", group=V2)
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_plugin_gets_what_is_set_and_the_defaults_of_the_rest(tmp_path: Path) -> None:
+    config = read(tmp_path, "[broker]\nseconds = 2\n", FHIRPUB_BROKER__HOSTS="a,b")
+
+    group = group_in(config)
+
+    assert (group.url, group.seconds, group.hosts) == ("amqp://localhost", 2.0, ["a", "b"])
+
+
+@pytest.mark.usefixtures("broker")
+def test_without_settings_a_plugin_gets_its_defaults(tmp_path: Path) -> None:
+    config = read(tmp_path, "")
+
+    assert config.by_plugin == {}
+    assert group_in(config).kind == "topic"
+
+
+@pytest.mark.usefixtures("broker")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[broker]\nsecnds = 2", "secnds in [broker]: unknown key; did you mean seconds?"),
+        ("[broker]\nseconds = 'x'", "seconds in [broker]: must be a number"),
+        ("[broker]\nkind = 'x'", "must be one of topic, fanout"),
+        ("[broker]\nseconds = 0", "[broker] seconds must be above 0"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        read(tmp_path, text)
+
+    assert words in str(refusal.value)
+
+
+def test_a_plugin_is_not_imported_for_settings_that_it_does_not_have(
+    install: Install, tmp_path: Path
+) -> None:
+    install("broker", "raise RuntimeError('imported')", group=V2)
+
+    assert read(tmp_path, "[broker]\nstate_flow = 'clinical'").by_type
+
+    with pytest.raises(PluginError, match=r"plugin broker .* RuntimeError: imported"):
+        read(tmp_path, "[broker]\nseconds = 1")
+
+
+@pytest.mark.usefixtures("broker")
+def test_the_reference_has_the_group_and_secrets_are_not_printed(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text("[plugins]\nenabled = ['broker']\n[broker]\nurl = 'amqp://u:geheim@h'\n")
+
+    reference = CliRunner().invoke(config_command, ["--config", str(file)]).output
+    shown = CliRunner().invoke(config_command, ["--config", str(file), "--json"]).output
+
+    assert "# Where events go.\n[broker]" in reference
+    assert "# Time in seconds.\n#seconds = 5.0" in reference
+    assert json.loads(shown)["by_plugin"]["broker"]["url"] == "***"
+    assert "geheim" not in shown
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ("7", "must return a dataclass"),
+        ("type('Loose', (), {})", "must return a dataclass"),
+        ("dataclass(type('Loose', (), {}))", "Loose, which must be frozen and have a docstring"),
+        (
+            (
+                "dataclass(frozen=True)(type('Bare', (), {'__doc__': 'x', "
+                "'__annotations__': {'x': int}, 'x': 1}))"
+            ),
+            "Bare: x must be made by `setting`",
+        ),
+        (
+            (
+                "dataclass(frozen=True)(type('Odd', (), {'__doc__': 'x', "
+                "'__annotations__': {'x': bytes}, 'x': setting(b'', 'x')}))"
+            ),
+            "Odd: x has a type that no setting can have",
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_a_group_is_reported(
+    install: Install, returned: str, words: str
+) -> None:
+    install("broker", PLUGIN % returned, group=V2)
+
+    with pytest.raises(PluginError, match="plugin broker") as refusal:
+        setting_groups(["broker"])
+
+    assert words in str(refusal.value)
