@@ -76,6 +76,8 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/api/test_quotas.py",
     "tests/faults/test_publish_watch.py",
     "tests/faults/test_kill_batch.py",
+    "tests/faults/test_sinks.py",
+    "tests/amqp/test_sink.py",
     "tests/storage/mongodb/test_servers.py",
     "tests/webhooks/test_sharing.py",
     "tests/storage/mongodb/test_fairness.py",

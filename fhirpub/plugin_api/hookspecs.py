@@ -73,8 +73,8 @@ def fhirpub_key_provider() -> KeyProvider:
 def fhirpub_settings() -> type[Any]:
     """Return the settings of this plugin: a frozen dataclass whose fields `setting` makes.
 
-    The operator sets them under the plugin's name, such as ``[amqp]``, or by variables such as
-    ``FHIRPUB_AMQP__URL``. They are checked as all other settings are, before the service starts;
+    The operator sets them under the plugin's name, such as ``[file]``, or by variables such as
+    ``FHIRPUB_FILE__FOLDER``. They are checked as all other settings are, before the service starts;
     a ``ValueError`` from ``__post_init__`` is reported as a problem of the group. Other hooks get
     them from `PluginContext.settings`. It is called when settings are read that only a plugin
     knows, and when a process starts.

@@ -113,16 +113,16 @@ class PluginHooks:
         self.problems.setdefault(plugin, []).extend(text.splitlines())
 
     def _register(self, source: PluginSource, module: ModuleType) -> None:
-        """Register a stand-in of a plugin whose functions report what they raise."""
-        stand_in = ModuleType(source.module)
+        """Register proxies of the hooks of a plugin, which report what these raise."""
+        proxy = ModuleType(source.module)
         for name in HOOKS:
             options = self._manager.parse_hookimpl_opts(module, name)
             if options is not None:
                 is_wrapper = options["wrapper"] or options["hookwrapper"]
                 report = self._reporting_wrapper if is_wrapper else self._reporting
-                setattr(stand_in, name, report(source, getattr(module, name)))
+                setattr(proxy, name, report(source, getattr(module, name)))
         try:
-            self._manager.register(stand_in, name=source.name)
+            self._manager.register(proxy, name=source.name)
         except (pluggy.PluginValidationError, ValueError) as problem:
             self._add_problem(source.name, f"{source.where}: {_one_line(problem)}")
 

@@ -17,7 +17,9 @@ from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
-    path for folder in ("fhirpub", "plugins", "hl7v2") for path in (ROOT / folder).rglob("*.py")
+    path
+    for folder in ("fhirpub", "plugins", "hl7v2", "amqp")
+    for path in (ROOT / folder).rglob("*.py")
 )
 PLUGINS = sorted(
     path.name.removeprefix("fhirpub_") for path in (ROOT / "plugins").glob("fhirpub_*")
@@ -43,7 +45,7 @@ WITHOUT_A_MODULE = {
 
 def module_of(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(part for part in parts if part not in ("plugins", "hl7v2", "__init__"))
+    return ".".join(part for part in parts if part not in ("plugins", "hl7v2", "amqp", "__init__"))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
@@ -147,12 +149,24 @@ def test_every_plugin_of_the_shelf_is_held_to_the_contracts() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     packages = {f"fhirpub_{name}" for name in PLUGINS}
 
-    assert set(config["root_packages"]) == {"fhirpub", "fhirpub_hl7v2", *packages}
+    assert set(config["root_packages"]) == {"fhirpub", "fhirpub_amqp", "fhirpub_hl7v2", *packages}
     for contract in config["contracts"]:
         modules = contract.get("source_modules", []) + contract.get("forbidden_modules", [])
         named = {module for module in modules if module.startswith("fhirpub_")}
-        named.discard("fhirpub_hl7v2")
+        named -= {"fhirpub_amqp", "fhirpub_hl7v2"}
         assert named in (set(), packages), contract["name"]
+
+
+def test_the_service_names_no_broker() -> None:
+    """A broker is a sink of a plugin: the service has no word of one."""
+    broker = re.compile(r"amqp|rabbit|kafka|\bnats\b|mqtt", re.IGNORECASE)
+    naming = [
+        path
+        for path in (ROOT / "fhirpub").rglob("*.py")
+        if broker.search(path.read_text(encoding="utf-8"))
+    ]
+
+    assert naming == []
 
 
 def strings_in(module: ast.Module) -> Iterator[str]:

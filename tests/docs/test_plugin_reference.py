@@ -17,13 +17,17 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="
 SECTIONS = {
     heading.strip("`"): text
     for heading, text in re.findall(
-        r"^### ([^\n]+)\n(.*?)(?=^###? |\Z)", GUIDE, re.DOTALL | re.MULTILINE
+        r"^### ([^\n]+)\n(.*?)(?=^###? |\Z)",
+        GUIDE.partition("## 8. Reference")[2],
+        re.DOTALL | re.MULTILINE,
     )
 }
 CLASSES = [
     member
     for member in vars(plugin_api).values()
-    if inspect.isclass(member) and member.__module__.startswith("fhirpub.")
+    if inspect.isclass(member)
+    and member.__module__.startswith("fhirpub.")
+    and not issubclass(member, Exception)
 ]
 
 

@@ -30,6 +30,7 @@ PROGRAMS = (
     "fhirpub/cli/**/*.py",
     "fhirpub/config/*.py",
     "plugins/**/*.py",
+    "amqp/**/*.py",
     "hl7v2/**/*.py",
     "scripts/*.py",
     "tests/**/*.py",

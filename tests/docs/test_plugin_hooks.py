@@ -1,0 +1,70 @@
+"""The examples of hooks in the guide for plugin authors work as they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fhirpub.testing.process import ServiceProcess
+from tests.bodies import register_body
+from tests.plugin_examples import example, install
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the path for modules, also of processes."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.syspath_prepend(home)
+    monkeypatch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
+    return home
+
+
+def run_pytest(home: Path, tests: str) -> str:
+    """Run an example that is a test file; return the last line of the output."""
+    (home / "test_example.py").write_text(tests, encoding="utf-8")
+    options = ["-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "--rootdir", str(home), str(home)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=home,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()[-1]
+
+
+def test_the_sink_keeps_every_promise(home: Path) -> None:
+    install(home, "file", example("A sink that appends events to files"))
+
+    assert "9 passed" in run_pytest(home, example("The tests that every sink inherits"))
+
+
+def test_the_sink_gets_what_is_committed(home: Path, tmp_path: Path) -> None:
+    install(home, "file", example("A sink that appends events to files"))
+    settings = {
+        "plugins": {"enabled": ["diagnosticreport", "file"]},
+        "file": {"folder": str(tmp_path)},
+    }
+    with ServiceProcess(tmp_path, settings=settings) as service:
+        lab = service.integrator()
+        words = ["--url", "sink:file/reports", "--event", "diagnostic_report.*"]
+        added = service.command("endpoint", "add", "--tenant", lab.tenant.id, *words)
+        answer = lab.register(register_body("R-1"))
+        file = tmp_path / "reports.jsonl"
+        assert wait_until(file.exists, seconds=30.0)
+        tested = service.command("endpoint", "ping", added["id"])
+
+    event, test_event = [json.loads(line) for line in file.read_text().splitlines()]
+    assert event["event_type"] == "diagnostic_report.created"
+    assert event["sequence"] == 1
+    assert event["data"]["id"] in answer.headers["location"]
+    assert tested["passed"] is True
+    assert test_event["event_type"] == "endpoint.test"
