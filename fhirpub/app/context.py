@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import cast
 
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.context import Context, fhir_url
 from fhirpub.interactions.indexing.persons import PATIENT
+from fhirpub.interactions.operations.execution import includes_of
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.patients.declaration import PATIENTS
 from fhirpub.interactions.revision.comparison import revisable
@@ -22,6 +23,7 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_api.member_types import MemberType, member_type_of, member_types
 from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.loader import load_with_owners
+from fhirpub.plugin_host.operations import load_operations
 from fhirpub.plugin_host.schemas import compile_schema
 from fhirpub.plugin_host.sources import available
 from fhirpub.runtime.clock import Clock
@@ -44,7 +46,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
         [Path(p) for p in config.terminology.value_set_directories],
         assume=config.terminology.assume,
     )
-    return Context(
+    context = Context(
         added=ignore_new_events,
         config=config,
         resources=cast("Resources", None),  # pure functions reach no store
@@ -56,7 +58,25 @@ def create_context(config: Config, *, clock: Clock) -> Context:
         terminology=terminology,
         clock=clock,
         default_zone=_zone(config.fhir.default_timezone),
+        operations=load_operations(config, types),
     )
+    _check_includes(context)
+    return context
+
+
+def _check_includes(context: Context) -> None:
+    """Raise PluginError for references that operations cannot follow."""
+    found = [
+        f"plugin {declared.plugin}: operation {operation.code!r} follows {name}, which is no "
+        "reference that a search includes"
+        for operations in context.operations.values()
+        for declared in operations
+        for operation in [declared.operation]
+        for name, known in zip(operation.includes, includes_of(operation, context), strict=True)
+        if known is None
+    ]
+    if found:
+        raise PluginError("\n".join(found))
 
 
 def _name_plugins(config: PluginsConfig) -> None:

@@ -89,6 +89,7 @@ MEANINGS: dict[str, Meaning] = {
     "revise": Meaning("U", "update", "Update"),
     "update": Meaning("U", "patch", "Update"),
     "validate": Meaning("E", "operation"),
+    "operation": Meaning("E", "operation"),
     "batch": Meaning("E", "batch"),
     "token": Meaning("E", type=_AUTHENTICATION),
     "unauthenticated": Meaning("E", type=_AUTHENTICATION),

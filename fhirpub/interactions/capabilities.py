@@ -157,7 +157,10 @@ def _resource(resource_type: ResourceType, context: Context) -> JsonObject:
         **_found(resource_type.name, context),
         "operation": [
             {"name": code, "definition": f"{definitions}-{code}"}
-            for code in operations_of(resource_type)
+            for code in (
+                *operations_of(resource_type),
+                *(each.operation.code for each in context.operations.get(resource_type.name, ())),
+            )
         ],
     }
 

@@ -16,6 +16,7 @@ from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, RuleContext
 from fhirpub.plugin_api.member_types import MemberType
+from fhirpub.plugin_api.operations import PluginOperation
 from fhirpub.runtime.clock import DAY_MS, Clock
 from fhirpub.runtime.stages import Stages, StageScheduler, run_to_completion
 from fhirpub.storage.contract import Resources
@@ -45,6 +46,8 @@ class Context:
     accepts_fast: bool = True
     """Whether what is right is accepted by the short way (ADR 31); tests compare it with the long
     one."""
+    operations: Mapping[str, Sequence[PluginOperation]] = field(default_factory=dict)
+    """The operations of plugins, by the type that they are of."""
     added: Callable[[], None]
     """To be called when a version was added: its events may need publishing."""
     stages: StageScheduler = field(default_factory=StageScheduler)

@@ -9,6 +9,13 @@ from fhirpub.plugin_api.context import PluginContext, setting
 from fhirpub.plugin_api.event import Change, Event
 from fhirpub.plugin_api.hookspecs import hookimpl
 from fhirpub.plugin_api.keys import KeyProvider
+from fhirpub.plugin_api.operations import (
+    Operation,
+    OperationParameter,
+    OperationRefused,
+    OperationRequest,
+    OperationResult,
+)
 from fhirpub.plugin_api.parts import organization, patient, practitioner
 from fhirpub.plugin_api.resource_type import (
     Entry,
@@ -31,6 +38,11 @@ __all__ = [
     "Events",
     "Issue",
     "KeyProvider",
+    "Operation",
+    "OperationParameter",
+    "OperationRefused",
+    "OperationRequest",
+    "OperationResult",
     "Part",
     "PluginContext",
     "ResourceType",

@@ -9,6 +9,7 @@ import pluggy
 
 from fhirpub.plugin_api.context import PluginContext
 from fhirpub.plugin_api.keys import KeyProvider
+from fhirpub.plugin_api.operations import Operation
 from fhirpub.plugin_api.resource_type import ResourceType
 from fhirpub.plugin_api.sinks import EventSink
 
@@ -74,7 +75,7 @@ def fhirpub_settings() -> type[Any]:
     """Return the settings of this plugin: a frozen dataclass whose fields `setting` makes.
 
     The operator sets them under the plugin's name, such as ``[file]``, or by variables such as
-    ``FHIRPUB_FILE__FOLDER``. They are checked as all other settings are, before the service starts;
+    ``FHIRPUB_FILE__FOLDER``. They are checked as all other settings are before the service starts:
     a ``ValueError`` from ``__post_init__`` is reported as a problem of the group. Other hooks get
     them from `PluginContext.settings`. It is called when settings are read that only a plugin
     knows, and when a process starts.
@@ -98,6 +99,23 @@ def fhirpub_event_sinks(context: PluginContext) -> Sequence[EventSink]:
 
     Returns:
         The sinks, each with a name of its own. They are opened when they get their first event.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_operations(context: PluginContext) -> Sequence[Operation]:
+    """Return what can be asked of resources beside reading them: ``GET {type}/{id}/${code}``.
+
+    They are in the CapabilityStatement and in OpenAPI. The service checks token, tenant, scopes
+    and quotas, and records the access. It is called when a process starts; ``run`` is called for
+    each request, in a thread.
+
+    Args:
+        context: The settings, and what is known of the service.
+
+    Returns:
+        The operations, of types that are registered on their own, also by other plugins.
     """
     raise NotImplementedError
 

@@ -146,3 +146,9 @@ class OperationProblem(Problem):
         "The receiver did not accept the test event.",
         "Correct the receiver, and enable the endpoint again.",
     )
+    OPERATION_REFUSED = (
+        "operation-refused",
+        "business-rule",
+        "An operation of a plugin cannot be done with this resource.",
+        "See the diagnostics, which are the plugin's.",
+    )

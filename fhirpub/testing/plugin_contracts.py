@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from fhirpub.testing.contracts.event_sinks import EventSinkContract, SinkReceiver
+from fhirpub.testing.contracts.operations import OperationContract
 
-__all__ = ["EventSinkContract", "SinkReceiver"]
+__all__ = ["EventSinkContract", "OperationContract", "SinkReceiver"]

@@ -88,6 +88,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     errors.InvalidContent: (HTTPStatus.BAD_REQUEST, "exception"),
     errors.InvalidSearch: (HTTPStatus.BAD_REQUEST, "invalid"),
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
+    errors.OperationFailed: (HTTPStatus.INTERNAL_SERVER_ERROR, "exception"),
     errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     AddressNotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     errors.StorageQuotaExceeded: (HTTPStatus.FORBIDDEN, "business-rule"),

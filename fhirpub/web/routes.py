@@ -14,6 +14,7 @@ from fhirpub.audit.event import AUDIT_EVENT
 from fhirpub.errors import ConfigurationError, FhirpubError
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.indexing.persons import PATIENT
+from fhirpub.plugin_api.operations import PluginOperation
 from fhirpub.web.addresses import Addresses
 from fhirpub.web.handlers import webhook_deliveries
 from fhirpub.web.handlers import webhook_endpoints as webhooks
@@ -29,6 +30,7 @@ from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.health import LiveHandler, ReadyHandler
 from fhirpub.web.handlers.history import HistoryHandler, TypeHistoryHandler
 from fhirpub.web.handlers.metadata import MetadataHandler, OpenApiHandler, PublicMetadataHandler
+from fhirpub.web.handlers.operation import OperationHandler
 from fhirpub.web.handlers.patients.resources import (
     PatientHandler,
     PatientHistoryHandler,
@@ -82,6 +84,8 @@ class Route:
     path: str
     handler: type[BaseHandler]
     type_name: str = ""
+    declared: PluginOperation | None = None
+    """The operation of a plugin that the handler runs."""
 
 
 def routes(services: Services) -> list[Route]:
@@ -90,6 +94,7 @@ def routes(services: Services) -> list[Route]:
     about = PublicMetadataHandler if config.metadata_public else MetadataHandler
     return [
         *(route for name in services.types for route in _of_type(name)),
+        *(_of_operation(each) for few in context.operations.values() for each in few),
         *map(_of_revisable, services.context.revisable),
         *(route for name in context.members for route in _of_member(name, context)),
         *(route for name in context.part_types for route in _of_part(name, context)),
@@ -130,6 +135,13 @@ def _of_type(name: str) -> list[Route]:
         Route("GET", f"{base}/{{}}/_history", HistoryHandler, name),
         Route("GET", f"{base}/{{}}/_history/{{}}", VersionHandler, name),
     ]
+
+
+def _of_operation(declared: PluginOperation) -> Route:
+    operation = declared.operation
+    blank = "/{}" if operation.on_instance else ""
+    path = f"/fhir/r4/{operation.type}{blank}/${operation.code}"
+    return Route("GET", path, OperationHandler, operation.type, declared)
 
 
 def _of_revisable(name: str) -> Route:
@@ -277,6 +289,8 @@ class Router:
         handler: BaseHandler
         if route is not None:
             handler = route.handler(request, services, route.type_name, blanks)
+            if isinstance(handler, OperationHandler) and route.declared is not None:
+                handler.declared = route.declared
             if isinstance(handler, BatchHandler):
                 handler.find_handler = self.handler
         else:

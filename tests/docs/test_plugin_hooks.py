@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_the_sink_keeps_every_promise(home: Path) -> None:
 
 def test_the_sink_gets_what_is_committed(home: Path, tmp_path: Path) -> None:
     install(home, "file", example("A sink that appends events to files"))
-    settings = {
+    settings: dict[str, dict[str, Any]] = {
         "plugins": {"enabled": ["diagnosticreport", "file"]},
         "file": {"folder": str(tmp_path)},
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import fhirpub
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.context import Context
-from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api import Operation, ResourceType
 
 _CHANGING = ("register", "revise")
 _OF_ONE = ("revise",)
@@ -25,6 +25,8 @@ def definitions_of(resource_type: ResourceType, context: Context) -> Iterator[Js
     yield _validate_definition(resource_type, context)
     if "revise" in operations_of(resource_type):
         yield _revise_definition(resource_type, context)
+    for declared in context.operations.get(resource_type.name, ()):
+        yield _plugin_definition(resource_type, context, declared.operation)
 
 
 def _register_definition(resource_type: ResourceType, context: Context) -> JsonObject:
@@ -57,6 +59,39 @@ def _revise_definition(resource_type: ResourceType, context: Context) -> JsonObj
         ),
         parameter=_entries(resource_type),
     )
+
+
+def _plugin_definition(
+    resource_type: ResourceType, context: Context, operation: Operation
+) -> JsonObject:
+    """Return the definition of an operation of a plugin, which changes nothing."""
+    taken = [
+        {
+            "name": parameter.name,
+            "use": "in",
+            "min": int(parameter.required),
+            "max": "1",
+            "documentation": parameter.meaning,
+            "type": parameter.type,
+        }
+        for parameter in operation.parameters
+    ]
+    given = {"name": "return", "use": "out", "min": 1, "max": "1", "type": "Binary"}
+    found = _operation(
+        resource_type,
+        context,
+        code=operation.code,
+        title=operation.title,
+        description=operation.description,
+        parameter=[*taken, given],
+    )
+    name = "".join(word.capitalize() for word in operation.code.split("-"))
+    return {
+        **found,
+        "name": f"{resource_type.name}{name}",
+        "type": not operation.on_instance,
+        "instance": operation.on_instance,
+    }
 
 
 def _entries(resource_type: ResourceType) -> list[JsonObject]:

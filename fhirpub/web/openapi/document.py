@@ -27,6 +27,7 @@ from fhirpub.web.openapi.parameters import (
     tries,
 )
 from fhirpub.web.openapi.patient_operations import PATIENT_OPERATIONS
+from fhirpub.web.openapi.plugin_operations import of_plugin, parameters_of_plugin
 from fhirpub.web.openapi.request_bodies import body_of, own_schemas
 from fhirpub.web.openapi.webhook_events import event_requests, event_schemas
 from fhirpub.web.openapi.webhook_operations import WEBHOOK_OPERATIONS
@@ -158,7 +159,7 @@ def _paths(table: Sequence[Route], services: Services) -> JsonObject:
     names = Counter(_operation_id(route) for route in table)
     paths: dict[str, JsonObject] = {}
     for route in table:
-        operation = TABLE[route.handler, route.method]
+        operation = _declared(route)
         path = paths.setdefault(route.path.replace("{}", "{{{}}}").format(*operation.blanks), {})
         described = _describe(operation, route, services, table)
         if names[described["operationId"]] > 1 and route.path.startswith("/fhir/"):
@@ -167,12 +168,16 @@ def _paths(table: Sequence[Route], services: Services) -> JsonObject:
     return paths
 
 
+def _declared(route: Route) -> Operation:
+    return of_plugin(route.declared) if route.declared else TABLE[route.handler, route.method]
+
+
 def _operation_id(route: Route) -> str:
-    return TABLE[route.handler, route.method].name + route.type_name
+    return _declared(route).name + route.type_name
 
 
 def _tag(route: Route) -> str:
-    return TABLE[route.handler, route.method].tag.replace("{type}", route.type_name)
+    return _declared(route).tag.replace("{type}", route.type_name)
 
 
 def _describe(
@@ -224,7 +229,7 @@ def _parameters(operation: Operation, route: Route, services: Services) -> list[
         "tries": tries,
         "audited": audited,
     }
-    parameters: list[JsonObject] = []
+    parameters = parameters_of_plugin(route.declared)
     for name in operation.parameters:
         if name in made:
             parameters += made[name](services, route.type_name)
@@ -304,6 +309,7 @@ def _success(success: Success, route: Route, table: Iterable[Route]) -> JsonObje
         "fhir": lambda: _fhir(schema),
         "json": lambda: {_JSON: {"schema": ref(schema)}},
         "document": lambda: _DOCUMENT,
+        "media": lambda: {schema: {"schema": {"type": "string"}}},
         "empty": dict,
     }
     said = {

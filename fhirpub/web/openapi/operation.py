@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Form = Literal["fhir", "json", "document", "empty"]
-"""What an answer is written in: FHIR's forms, plain JSON, a document as it is, or nothing."""
+Form = Literal["fhir", "json", "document", "media", "empty"]
+"""What an answer is written in: FHIR's forms, plain JSON, a document as it is, text of the media
+type that ``schema`` names, or nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,87 @@
+"""GET of an operation of a plugin, on a type or on one resource."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import partial
+
+from fhirpub.interactions.operations.execution import (
+    Subject,
+    execute,
+    follow_references,
+    read_parameters,
+)
+from fhirpub.interactions.read import read_whole
+from fhirpub.plugin_api import OperationResult
+from fhirpub.plugin_api.operations import PluginOperation
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.large_responses import with_memory_budget
+from fhirpub.web.message import content_negotiation as media
+
+
+class OperationHandler(BaseHandler):
+    """Return what a plugin makes of a resource, as a document."""
+
+    requires_token = True
+    scope = "r"
+    action = "operation"
+    declared: PluginOperation
+    """What is done; set by the router."""
+
+    def check_format(self) -> None:
+        """Accept any media type: who asks for FHIR gets a Binary with the result."""
+        form = self.request.parameter("_format")
+        accept = ",".join(self.request.headers.get_list("Accept"))
+        self._as_fhir = media.names_fhir(form) if form else media.prefers_fhir(accept)
+        if self._as_fhir:
+            super().check_format()
+
+    async def get(self, resource_id: str = "") -> None:
+        """Run the operation."""
+        operation = self.declared.operation
+        parameters = read_parameters(operation, self.request.parameters)
+        subject = Subject()
+        if operation.on_instance:
+            look = partial(self._find, resource_id)
+            subject = await with_memory_budget(self, look, lambda found: found.size)
+        work = partial(execute, self.services.context, self.declared, subject, parameters)
+        self._respond(await self.services.threads.run(self.owner, work))
+
+    async def _find(self, resource_id: str) -> Subject:
+        """Read the resource, and what its references lead to."""
+        tenant, context = self.caller.tenant, self.services.context
+        version = await read_whole(self.type_name, resource_id, tenant=tenant, context=context)
+        await self.note_version(version)
+        included = await follow_references(
+            self.declared.operation,
+            version,
+            tenant=tenant,
+            context=context,
+            may=self.may_with,
+        )
+        self.note(*self._what, *(f"{shown.type}/{shown.id}" for shown in included.versions))
+        return Subject(version, included)
+
+    def _respond(self, result: OperationResult) -> None:
+        media_type = self.declared.operation.media_type
+        if self._as_fhir:
+            data = base64.b64encode(result.body).decode()
+            resource = {"resourceType": "Binary", "contentType": media_type, "data": data}
+            self.respond_serialized(self.serialize(resource))
+        else:
+            self.headers["Content-Type"] = media_type
+            self.headers["Content-Security-Policy"] = _policy(result)
+            self.set_private_caching()
+            self.finish(result.body)
+
+
+def _policy(result: OperationResult) -> str:
+    """Return a policy that allows nothing but the styles that the operation names."""
+    digests = (hashlib.sha256(style.encode()).digest() for style in result.styles)
+    styles = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    allowed = styles or "'none'"
+    return (
+        f"default-src 'none'; style-src {allowed}; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; sandbox allow-popups"
+    )
