@@ -37,7 +37,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
     Raises ConfigurationError, PluginError.
     """
     plugins = load_with_owners(config.plugins.enabled)
-    _name_plugins(config.plugins)
+    name_plugins_of(config.plugins)
     types = {name: _with_updatable(config, each) for name, each in plugins.types.items()}
     schemas = compile_schema(types, plugins.owners)
     _check_state_flows(config, types)
@@ -79,7 +79,7 @@ def _check_includes(context: Context) -> None:
         raise PluginError("\n".join(found))
 
 
-def _name_plugins(config: PluginsConfig) -> None:
+def name_plugins_of(config: PluginsConfig) -> None:
     """Let faults name the plugin in whose code they are, by the modules of the plugins (D-375)."""
     enabled = [source for source in available() if source.name in config.enabled]
     packages = [source.module.partition(".")[0] for source in enabled]

@@ -12,6 +12,8 @@ from functools import partial
 
 from fhirpub.administration.http.listener import reserve_admin
 from fhirpub.app import stores
+from fhirpub.app.context import name_plugins_of
+from fhirpub.app.plugin_lifetime import plugins_running
 from fhirpub.app.secret_checks import follow_keys, report_lost_key
 from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services, create_sender
@@ -128,7 +130,9 @@ def dispatch(config: Config, *, announce: Callable[[], None]) -> int:
 
 async def _dispatch(config: Config, announce: Callable[[], None], stop: asyncio.Event) -> None:
     page, metrics = bind_page(config.metrics), Metrics(serves=False, sends=True)
+    name_plugins_of(config.plugins)
     async with (
+        plugins_running(config),
         stores.open_store(config) as store,
         open_tracer(config.tracing, store) as tracer,
         serve_metrics(metrics, page),

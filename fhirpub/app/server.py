@@ -13,6 +13,7 @@ from contextlib import (
 
 from fhirpub.app.administration import administering
 from fhirpub.app.erasures import InterruptedErasures
+from fhirpub.app.plugin_lifetime import plugins_running
 from fhirpub.app.retention import RetentionRound
 from fhirpub.app.secret_checks import follow_keys
 from fhirpub.errors import StoreUnavailable
@@ -36,7 +37,18 @@ _log = logger()
 async def run_server(
     services: Services, sockets: Sequence[socket.socket]
 ) -> AsyncGenerator[None, None]:
-    """Serve until the block ends, then drain requests in flight and stop."""
+    """Serve until the block ends, then drain requests in flight and stop.
+
+    Raises PluginError for a plugin that cannot be started.
+    """
+    async with plugins_running(services.config), _serving(services, sockets):
+        yield
+
+
+@asynccontextmanager
+async def _serving(
+    services: Services, sockets: Sequence[socket.socket]
+) -> AsyncGenerator[None, None]:
     config = services.config
     # Not in build_services: `fhirpub check` builds everything while an older release may still
     # write index values in the old form.

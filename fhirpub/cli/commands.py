@@ -81,11 +81,28 @@ class Reporting(click.Group):
             module, _, variable_name = self._places[name].partition(":")
             self.add_command(getattr(import_module(module), variable_name), name)
             gc.enable()  # off while this is loaded, by `fhirpub.__main__`
+        if self._places and name not in self.commands:
+            for command in self._of_plugins().values():
+                self.add_command(command)
         return super().get_command(ctx, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of all commands."""
-        return [*self._places] or [*self.commands]
+        if not self._places:
+            return [*self.commands]
+        # Imported here: most commands need no plugin, and load in half the time.
+        from fhirpub.cli.plugin_commands import with_commands  # noqa: PLC0415
+
+        return with_commands([*self._places], sys.argv)
+
+    def _of_plugins(self) -> Mapping[str, click.Command]:
+        """Return the commands of plugins. Raises ClickException."""
+        from fhirpub.cli.plugin_commands import load_commands  # noqa: PLC0415
+
+        try:
+            return load_commands(sys.argv, taken={**self._places, **ALIASES})
+        except FhirpubError as problem:
+            raise click.ClickException(_advice(problem)) from problem
 
     def make_context(self, *arguments: Any, **named: Any) -> click.Context:
         """Parse the command line; this alone may print help."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -12,6 +12,9 @@ from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.operations import Operation
 from fhirpub.plugin_api.resource_type import ResourceType
 from fhirpub.plugin_api.sinks import EventSink
+
+if TYPE_CHECKING:  # the service does not load it
+    import click
 
 PROJECT = "fhirpub"
 API_VERSION = 2
@@ -116,6 +119,54 @@ def fhirpub_operations(context: PluginContext) -> Sequence[Operation]:
 
     Returns:
         The operations, of types that are registered on their own, also by other plugins.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_commands(context: PluginContext) -> Sequence[click.Command]:
+    """Return commands of click that ``fhirpub`` has beside its own.
+
+    It is called when a command line names no command of the service, or asks for the list of
+    commands: with the settings of ``--config``, which each command takes as well.
+
+    Args:
+        context: The settings, and what is known of the service.
+
+    Returns:
+        The commands, each with a name that no other has.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_startup(context: PluginContext) -> Awaitable[None] | None:
+    """Begin what the plugin runs in a process that serves requests or sends webhooks.
+
+    It is called in a thread once in each such process, before requests are accepted, and may
+    block. A coroutine runs on the event loop of the process. What it raises prevents the start.
+
+    Args:
+        context: The settings, and what is known of the service.
+
+    Returns:
+        None, or a coroutine.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_shutdown(context: PluginContext) -> Awaitable[None] | None:
+    """End what the plugin runs, after the last request of the process.
+
+    It is called as ``fhirpub_startup`` is, also if the start of a plugin has failed, with the
+    plugins in the reverse order. All of them together have ten seconds. What it raises is logged.
+
+    Args:
+        context: The settings, and what is known of the service.
+
+    Returns:
+        None, or a coroutine.
     """
     raise NotImplementedError
 

@@ -69,3 +69,27 @@ def test_the_sink_gets_what_is_committed(home: Path, tmp_path: Path) -> None:
     assert event["data"]["id"] in answer.headers["location"]
     assert tested["passed"] is True
     assert test_event["event_type"] == "endpoint.test"
+
+
+def test_a_command_and_what_runs_with_the_service(home: Path, tmp_path: Path) -> None:
+    install(home, "mark", example("A command, and a file that says whether"))
+    mark = tmp_path / "running"
+    settings: dict[str, dict[str, Any]] = {
+        "plugins": {"enabled": ["diagnosticreport", "mark"]},
+        "mark": {"file": str(mark)},
+    }
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-m", "fhirpub", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    with ServiceProcess(tmp_path, workers=2, settings=settings) as service:
+        shown = run("mark", "--config", str(service.file))
+        helped = run("mark", "--help", "--config", str(service.file))
+        service.terminate()
+        service.wait()
+
+    assert shown == f"{service.base_url}\n"
+    assert "Print the address" in helped
+    assert not mark.exists()
+    assert run("mark", f"--config={service.file}") == "not running\n"
