@@ -9,8 +9,9 @@ import click
 
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_record
+from fhirpub.cli.scaffold.hook_parts import PARTS, check_name
 from fhirpub.cli.scaffold.plan import blueprint
-from fhirpub.cli.scaffold.writer import files_of
+from fhirpub.cli.scaffold.writer import files_of, files_of_bare_plugin
 from fhirpub.config.settings import Config
 from fhirpub.errors import PluginError
 from fhirpub.fhir.definitions.element_tables import Tables
@@ -19,19 +20,28 @@ from fhirpub.plugin_host.sources import available
 
 @click.group()
 def plugin() -> None:
-    """Create a plugin that adds a resource type."""
+    """Create a plugin: a resource type, other hooks, or both."""
 
 
 @plugin.command(
-    short_help="Create a plugin for a FHIR R4 type.",
+    short_help="Create a plugin for a FHIR R4 type, or with other hooks.",
     epilog="""\b
 Example:
   fhirpub plugin new Immunization           creates the folder fhirpub-immunization
   pip install -e 'fhirpub-immunization[test]'
   pytest fhirpub-immunization               passes before you change a line
+  fhirpub plugin new stream --hook event-sinks --hook settings
+                                            creates a plugin without a resource type
 """,
 )
-@click.argument("type_name", metavar="TYPE")
+@click.argument("type_name", metavar="TYPE|NAME")
+@click.option(
+    "--hook",
+    "hooks",
+    multiple=True,
+    type=click.Choice(list(PARTS)),
+    help="Hook to begin with, beside the resource type; may be repeated.",
+)
 @click.option(
     "--directory",
     type=click.Path(path_type=Path),
@@ -39,37 +49,56 @@ Example:
 )
 @with_config
 @with_json
-def new(type_name: str, directory: Path | None, config: Config, *, as_json: bool) -> None:
-    """Create a package that adds TYPE, with its schema and its tests.
+def new(
+    type_name: str,
+    hooks: tuple[str, ...],
+    directory: Path | None,
+    config: Config,
+    *,
+    as_json: bool,
+) -> None:
+    """Create a package that adds TYPE, with its schema and its tests, or one with other hooks.
 
-    It can be installed and tested without changes. Existing files are not touched.
+    With --hook it also has these hooks, each with its tests; then a lower-case NAME creates a
+    plugin without a resource type. It can be installed and tested without changes. Existing files
+    are not touched.
     """
-    tables = Tables.read()
-    plan = blueprint(type_name, tables)
-    for plugin_source in available():
-        if plugin_source.name == plan.plugin:
-            home = (
-                f"{plugin_source.module} of {plugin_source.distribution} {plugin_source.version}"
-            )
-            raise PluginError(f"a plugin {plan.plugin} is already installed: {home}")
-    folder = directory or Path(plan.distribution)
-    if folder.name == plan.package:
+    is_bare = bool(hooks) and not type_name[:1].isupper()
+    if is_bare:
+        check_name(type_name)
+        files, plugin_name = files_of_bare_plugin(type_name, hooks), type_name
+    else:
+        tables = Tables.read()
+        plan = blueprint(type_name, tables)
+        files, plugin_name = files_of(plan, tables, hooks), plan.plugin
+    package, distribution = f"fhirpub_{plugin_name}", f"fhirpub-{plugin_name}"
+    _refuse_installed(plugin_name)
+    folder = directory or Path(distribution)
+    if folder.name == package:
         hint = "Python would import it instead of the package inside; choose another name"
         raise PluginError(f"{folder}: a folder of this name hides the plugin. {hint}")
-    written = _write(files_of(plan, tables), folder)
+    written = _write(files, folder)
     record = {
-        "resource_type": plan.type,
-        "plugin": plan.plugin,
-        "package": plan.package,
+        "resource_type": "" if is_bare else type_name,
+        "plugin": plugin_name,
+        "package": package,
         "directory": str(folder),
         "files": written,
     }
-    enabled = json.dumps([*config.plugins.enabled, plan.plugin])
+    enabled = json.dumps([*config.plugins.enabled, plugin_name])
     then = (
         f"Install it with: pip install -e '{folder}[test]', test it with: pytest {folder}\n"
         f"Serve it with: enabled = {enabled} under [plugins]"
     )
     print_record("Plugin created.", record, as_json=as_json, then=then)
+
+
+def _refuse_installed(name: str) -> None:
+    """Raise PluginError if there is a plugin of a name."""
+    for source in available():
+        if source.name == name:
+            home = f"{source.module} of {source.distribution} {source.version}"
+            raise PluginError(f"a plugin {name} is already installed: {home}")
 
 
 def _write(files: dict[str, str], folder: Path) -> list[str]:

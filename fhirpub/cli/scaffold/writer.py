@@ -8,29 +8,45 @@ from importlib import resources
 from string import Template
 
 from fhirpub import __version__
+from fhirpub.cli.scaffold.hook_parts import (
+    files_of_hooks,
+    files_without_type,
+    with_imports,
+    with_test_requirements,
+    with_test_settings,
+)
 from fhirpub.cli.scaffold.plan import Blueprint
 from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.plugin_api.hookspecs import API_VERSION, group_of
 
 
-def files_of(plan: Blueprint, tables: Tables) -> dict[str, str]:
-    """Return the text of every file of a new plugin by its path in the plugin's folder."""
+def files_of(plan: Blueprint, tables: Tables, hooks: Sequence[str] = ()) -> dict[str, str]:
+    """Return the text of every file of a new plugin by its path in the plugin's folder.
+
+    ``hooks`` are those that it has beside the resource type, as `hook_parts.PARTS` names them.
+    """
     words = _words(plan, brings_schema=plan.type not in tables.held)
     package = plan.package
     found = {
         "README.md": _fill_template("README.md", words),
-        "setup.py": _fill_template("setup.py", words),
-        "pyproject.toml": _fill_template("pyproject.toml", words),
-        f"{package}/__init__.py": _fill_template("hooks.py", words),
+        "setup.py": with_test_requirements(_fill_template("setup.py", words), hooks),
+        "pyproject.toml": with_test_settings(_fill_template("pyproject.toml", words), hooks),
+        f"{package}/__init__.py": with_imports(_fill_template("hooks.py", words), package, hooks),
         f"{package}/rules.py": _fill_template("rules.py", words),
         f"{package}/py.typed": "",
         f"tests/test_{plan.plugin}.py": _fill_template("test.py", words),
         "tests/register.json": _json(plan.body),
     }
+    found |= files_of_hooks(plan.plugin, hooks, _fill_template, type_name=plan.type)
     if plan.type not in tables.held:
         found[f"{package}/{plan.type}.schema.json"] = _json(resource(plan.type, tables))
     return found
+
+
+def files_of_bare_plugin(plugin: str, hooks: Sequence[str]) -> dict[str, str]:
+    """Return the text of every file of a new plugin without a resource type."""
+    return files_without_type(plugin, hooks, _fill_template)
 
 
 def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:

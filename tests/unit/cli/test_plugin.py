@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from fhirpub.cli.plugin import new
+from fhirpub.cli.scaffold.hook_parts import PARTS
 from fhirpub.cli.scaffold.plan import Blueprint, blueprint
 from fhirpub.cli.scaffold.writer import files_of
 from fhirpub.errors import PluginError
@@ -20,7 +21,9 @@ from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.fhir.schema import Schemas
 from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_host.hooks import hooks_of
 from fhirpub.plugin_host.schemas import _against
+from fhirpub.plugin_host.sources import available
 
 TABLES = Tables.read()
 
@@ -169,3 +172,62 @@ def test_the_command_refuses_in_one_line(run: Any) -> None:
 
     error = "Error: FHIR R4 has no resource type Procedur; did you mean Procedure?\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", error)
+
+
+def create_with_every_hook(name: str, folder: Path) -> None:
+    """Create a plugin with every hook, and let it be found in its folder."""
+    words = [word for hook in PARTS for word in ("--hook", hook)]
+    done = CliRunner().invoke(new, [name, *words, "--directory", str(folder)])
+    assert done.exit_code == 0, done.output
+    plugin = name.lower()
+    metadata = folder / f"fhirpub_{plugin}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Name: fhirpub-{plugin}\nVersion: 1.0\n")
+    point = f"[fhirpub.plugins.v2]\n{plugin} = fhirpub_{plugin}\n"
+    (metadata / "entry_points.txt").write_text(point)
+
+
+@pytest.mark.parametrize("name", ["stream", "Immunization"])
+def test_a_new_plugin_has_every_hook_that_was_asked_for(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "new"
+    create_with_every_hook(name, folder)
+    monkeypatch.syspath_prepend(folder)
+    (source,) = [one for one in available() if one.name == name.lower()]
+
+    found = {*hooks_of(source)}
+
+    ruff = [sys.executable, "-m", "ruff", "format", "--check", "--isolated", str(folder)]
+    assert subprocess.run(ruff, capture_output=True, check=False).returncode == 0
+    expected = {hook for part in PARTS.values() for hook in part.hooks}
+    assert found == expected | ({"fhirpub_resource_types"} if name[0].isupper() else set())
+    for module in [one for one in sys.modules if one.startswith(f"fhirpub_{name.lower()}")]:
+        del sys.modules[module]
+
+
+def test_the_tests_of_a_new_plugin_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "new"
+    create_with_every_hook("stream", folder)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert tests.returncode == 0, tests.stdout
+    assert "passed" in tests.stdout
+
+
+@pytest.mark.parametrize("name", ["My-Stream", "my stream", "7up"])
+def test_a_name_that_cannot_be_a_plugin_is_refused(name: str, tmp_path: Path) -> None:
+    words = [name, "--hook", "commands", "--directory", str(tmp_path / "new")]
+
+    done = CliRunner().invoke(new, words)
+
+    assert done.exit_code != 0
+    assert isinstance(done.exception, PluginError)
