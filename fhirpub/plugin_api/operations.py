@@ -116,7 +116,12 @@ PYTHON_TYPES: Mapping[str, type[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class PluginOperation:
-    """An operation, and the name of the plugin that it is of."""
+    """An operation of a plugin.
+
+    Attributes:
+        plugin: The name of the plugin.
+        operation: The operation.
+    """
 
     plugin: str
     operation: Operation

@@ -52,7 +52,7 @@ def value_of(result: Mapping[str, Any]) -> str:
 
 
 def flag_of(result: Mapping[str, Any]) -> str:
-    """Return how a value is to be judged, as the laboratory has judged it."""
+    """Return the interpretation of a value by the laboratory."""
     flags = []
     for concept in result.get("interpretation", ()):
         codes = [text_of(one.get("code")) for one in concept.get("coding", ())]
