@@ -26,6 +26,7 @@ from fhirpub.plugin_host.loader import load_with_owners
 from fhirpub.plugin_host.operations import load_operations
 from fhirpub.plugin_host.schemas import compile_schema
 from fhirpub.plugin_host.sources import available
+from fhirpub.plugin_host.terminology import load_code_sources
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.faults import name_plugins
 from fhirpub.storage.contract import Resources
@@ -46,6 +47,7 @@ def create_context(config: Config, *, clock: Clock) -> Context:
         [Path(p) for p in config.terminology.value_set_directories],
         assume=config.terminology.assume,
     )
+    terminology = replace(terminology, sources=load_code_sources(config))
     context = Context(
         added=ignore_new_events,
         config=config,

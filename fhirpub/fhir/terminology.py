@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -32,6 +32,8 @@ class Terminology:
     value_sets: Mapping[str, Mapping[str, Codes]]
     assumed: frozenset[str] = frozenset()
     """Code systems of which every code is taken for correct."""
+    sources: Sequence[Callable[[str, str], bool | None]] = ()
+    """What others know of the codes of systems that are not held, in the order of asking."""
 
     @classmethod
     def load(cls, directories: Iterable[Path] = (), *, assume: Iterable[str] = ()) -> Terminology:
@@ -78,7 +80,16 @@ class Terminology:
         system, code = coding.get("system"), coding.get("code")
         if not isinstance(system, str) or not isinstance(code, str):
             return True
-        return code in self.systems.get(system, ()) or system in self.assumed
+        if code in self.systems.get(system, ()) or system in self.assumed:
+            return True
+        return bool(self.sources) and self._asked(system, code) is True
+
+    def _asked(self, system: str, code: str) -> bool | None:
+        """Return what the first source that knows anything says of a code."""
+        if system in self.systems:
+            return None
+        answers = (knows(system, code) for knows in self.sources)
+        return next((answer for answer in answers if answer is not None), None)
 
     def coding_issues(self, coding: Mapping[str, Any], expression: str) -> list[Issue]:
         """Return the remarks on a Coding; never an error."""
@@ -90,6 +101,9 @@ class Terminology:
             cases = (one for one in (code.upper(), code.lower()) if self.has_code(system, one))
             meant = "".join(f"; did you mean {one}?" for one in cases)
             said = f"the code is not in the code system {named}{meant}"
+            return [Issue.warning(ContentProblem.CODE_UNKNOWN, said, f"{expression}.code")]
+        if self._asked(system, code) is False:
+            said = f"the code is not in the code system {named}"
             return [Issue.warning(ContentProblem.CODE_UNKNOWN, said, f"{expression}.code")]
         said = f"value set not found: the code system {named} is not held, the code is unchecked"
         return [

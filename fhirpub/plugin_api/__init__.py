@@ -27,9 +27,11 @@ from fhirpub.plugin_api.resource_type import (
 )
 from fhirpub.plugin_api.search import SearchParameter, r4_parameter
 from fhirpub.plugin_api.sinks import EventRejected, EventSink, SinkEvent
+from fhirpub.plugin_api.terminology import CodeSource
 
 __all__ = [
     "Change",
+    "CodeSource",
     "CompositionEvents",
     "Entry",
     "Event",

@@ -12,6 +12,7 @@ from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.operations import Operation
 from fhirpub.plugin_api.resource_type import ResourceType
 from fhirpub.plugin_api.sinks import EventSink
+from fhirpub.plugin_api.terminology import CodeSource
 
 if TYPE_CHECKING:  # the service does not load it
     import click
@@ -167,6 +168,22 @@ def fhirpub_shutdown(context: PluginContext) -> Awaitable[None] | None:
 
     Returns:
         None, or a coroutine.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_terminology(context: PluginContext) -> Sequence[CodeSource]:
+    """Return where codes are looked up that the service does not hold.
+
+    It is called once in each process that validates resources. `CodeSource.knows` is called while
+    a resource is validated, for each such code, and answers from memory.
+
+    Args:
+        context: The settings, and what is known of the service.
+
+    Returns:
+        The sources. The first one that knows anything of a code decides.
     """
     raise NotImplementedError
 

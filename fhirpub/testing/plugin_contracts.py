@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from fhirpub.testing.contracts.code_sources import CodeSourceContract
 from fhirpub.testing.contracts.event_sinks import EventSinkContract, SinkReceiver
 from fhirpub.testing.contracts.operations import OperationContract
 
-__all__ = ["EventSinkContract", "OperationContract", "SinkReceiver"]
+__all__ = ["CodeSourceContract", "EventSinkContract", "OperationContract", "SinkReceiver"]

@@ -1,0 +1,231 @@
+"""Codes are looked up at a terminology server, which delays and refuses no registration."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from fhirpub.config.settings import Config, PluginsConfig
+from fhirpub.testing.plugin_contracts import CodeSourceContract
+from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub_txserver.client import TerminologyServer
+from fhirpub_txserver.settings import ServerSettings
+from tests.bodies import register_body
+from tests.ports import free_port
+from tests.waiting import wait_until
+
+SYSTEM = "https://codes.example/tests"
+CODES = {"glu", "hb"}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """``CodeSystem/$validate-code`` of one code system, as FHIR R4 and its servers answer."""
+
+    def do_GET(self) -> None:
+        server = self.server
+        assert isinstance(server, Server)
+        server.asked.append((self.path, self.headers.get("Authorization", "")))
+        time.sleep(server.hangs)
+        parts = urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        parameters: list[dict[str, Any]] = [
+            {"name": "result", "valueBoolean": query.get("code") in CODES}
+        ]
+        if query.get("url") != SYSTEM:
+            unknown = {"name": "x-caused-by-unknown-system", "valueCanonical": query.get("url")}
+            parameters.append(unknown)
+        body = json.dumps({"resourceType": "Parameters", "parameter": parameters}).encode()
+        self.send_response(server.status)
+        self.send_header("Content-Type", "application/fhir+json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments: Any) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    """A terminology server on a free port."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[tuple[str, str]] = []
+        self.hangs = 0.0
+        self.status = 200
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/r4/"
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    """The server that the service asks."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+class TestTerminologyServer(CodeSourceContract):
+    known = (SYSTEM, "glu")
+    denied = (SYSTEM, "glucose")
+
+    @pytest.fixture
+    def source(self, server: Server) -> TerminologyServer:
+        return TerminologyServer(ServerSettings(url=server.url))
+
+    def test_an_answer_is_kept_and_then_asked_again(self, server: Server) -> None:
+        now = [0.0]
+        settings = ServerSettings(url=server.url, cache_hours=1.0)
+        source = TerminologyServer(settings, clock=lambda: now[0])
+
+        assert self.learned(source, *self.known) is True
+        assert [source.knows(*self.known) for _ in range(10)] == [True] * 10
+        assert len(server.asked) == 1
+        now[0] = 3601.0
+        assert source.knows(*self.known) is True  # until there is another answer
+
+        assert wait_until(lambda: len(server.asked) == 2, seconds=30.0)
+
+    def test_a_server_that_fails_is_asked_again_later_and_takes_nothing_back(
+        self, server: Server
+    ) -> None:
+        now = [0.0]
+        source = TerminologyServer(ServerSettings(url=server.url), clock=lambda: now[0])
+        server.status = 500
+        source.knows(*self.known)
+        assert wait_until(lambda: len(server.asked) == 1, seconds=30.0)
+        server.status = 200
+
+        def knows_later() -> bool:
+            now[0] += 61.0
+            return source.knows(*self.known) is True
+
+        assert wait_until(knows_later, seconds=30.0)
+
+    def test_a_server_that_hangs_delays_nothing(self, server: Server) -> None:
+        server.hangs = 5.0
+        source = TerminologyServer(ServerSettings(url=server.url, timeout_seconds=0.2))
+        begun = time.perf_counter()
+
+        assert source.knows(*self.known) is None
+        assert time.perf_counter() - begun < 0.2
+
+    def test_only_the_systems_that_are_named_are_asked_for(self, server: Server) -> None:
+        settings = ServerSettings(url=server.url, systems=[SYSTEM], token="secret-token")
+        source = TerminologyServer(settings)
+
+        source.knows("http://loinc.org", "718-7")
+        self.learned(source, *self.known)
+
+        ((path, token),) = server.asked
+        assert path.startswith("/r4/CodeSystem/$validate-code?url=https%3A%2F%2Fcodes.example")
+        assert token == "Bearer secret-token"
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            ({"url": "ftp://x"}, "url must begin with http:// or https://"),
+            ({"timeout_seconds": 0.0}, "timeout_seconds must be above 0"),
+        ],
+    )
+    def test_settings_that_cannot_be_used_are_refused(
+        self, fields: dict[str, Any], words: str
+    ) -> None:
+        with pytest.raises(ValueError, match=words):
+            ServerSettings(**fields)
+
+
+@pytest.fixture(scope="module")
+def service(
+    running: Server, store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningService]:
+    config = Config(
+        plugins=PluginsConfig(enabled=["diagnosticreport", "txserver"]),
+        by_plugin={"txserver": ServerSettings(url=running.url)},
+    )
+    folder = tmp_path_factory.mktemp("txserver")
+    with RunningService(folder, config=config, store_url=store_url("txserver")) as made:
+        yield made
+
+
+@pytest.fixture
+def lab(service: RunningService) -> Integrator:
+    return service.integrator()
+
+
+def register(lab: Integrator, value: str, code: str) -> Answer:
+    concept = {"coding": [{"system": SYSTEM, "code": code}], "text": "Glucose"}
+    answer = lab.register(register_body(value, code=concept))
+    assert answer.status == 201, answer.body
+    return answer
+
+
+def remark_on(lab: Integrator, value: str, code: str) -> str:
+    """Return the kind of the remark on a code, empty if there is none."""
+    answer = register(lab, value, code)
+    entries = answer.json["parameter"]
+    issues = [
+        issue for one in entries if one["name"] == "issues" for issue in one["resource"]["issue"]
+    ]
+    ours = [issue for issue in issues if ".resource.code" in str(issue.get("expression"))]
+    return ours[0]["details"]["coding"][0]["code"] if ours else ""
+
+
+def test_a_code_that_the_server_knows_gets_no_remark_once_it_has_answered(
+    lab: Integrator,
+) -> None:
+    assert remark_on(lab, "R-0", "hb") == "code-system-unknown"
+    numbers = iter(range(1, 1_000))
+
+    assert wait_until(lambda: remark_on(lab, f"R-{next(numbers)}", "hb") == "", seconds=30.0)
+
+
+def test_a_code_that_the_server_denies_gets_a_warning(lab: Integrator) -> None:
+    numbers = iter(range(1_000))
+
+    def warned() -> bool:
+        return remark_on(lab, f"R-{next(numbers)}", "glucose") == "code-unknown"
+
+    assert wait_until(warned, seconds=30.0)
+
+
+def test_a_server_that_hangs_delays_no_registration(lab: Integrator, running: Server) -> None:
+    running.hangs = 5.0
+    begun = time.monotonic()
+
+    for number in range(5):
+        register(lab, f"R-{number}", f"slow-{number}")
+
+    assert time.monotonic() - begun < 5.0
+    running.hangs = 0.0
+
+
+def test_without_a_server_codes_are_unchecked() -> None:
+    source = TerminologyServer(ServerSettings(url=f"http://127.0.0.1:{free_port()}"))
+
+    assert source.knows(SYSTEM, "glu") is None
