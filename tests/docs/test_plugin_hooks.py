@@ -93,3 +93,21 @@ def test_a_command_and_what_runs_with_the_service(home: Path, tmp_path: Path) ->
     assert "Print the address" in helped
     assert not mark.exists()
     assert run("mark", f"--config={service.file}") == "not running\n"
+
+
+def test_a_source_of_codes_decides_on_remarks(home: Path, tmp_path: Path) -> None:
+    install(home, "tests", example("A source of codes that knows the tests"))
+    settings: dict[str, dict[str, Any]] = {"plugins": {"enabled": ["diagnosticreport", "tests"]}}
+
+    def remark(system: str, code: str) -> str:
+        concept = {"text": "Test", "coding": [{"system": system, "code": code}]}
+        answer = lab.register(register_body(f"R-{code}", code=concept)).json
+        text = json.dumps([one for one in answer["parameter"] if one["name"] == "issues"])
+        return next((word for word in ("code-unknown", "code-system-unknown") if word in text), "")
+
+    with ServiceProcess(tmp_path, settings=settings) as service:
+        lab = service.integrator()
+        ours, others = "https://lab.example/tests", "https://other.example/tests"
+        found = [remark(ours, "glu"), remark(ours, "x"), remark(others, "y")]
+
+    assert found == ["", "code-unknown", "code-system-unknown"]
