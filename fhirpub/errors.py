@@ -257,13 +257,6 @@ class NotAuthenticated(FhirpubError):
         self.reason, self.details, self.token_sent = reason, details, token_sent
 
 
-class OperationFailed(FhirpubError):
-    """An operation of a plugin raised something; the log has the place."""
-
-    def __init__(self, code: str, plugin: str) -> None:
-        super().__init__(f"the operation ${code} of the plugin {plugin} failed: ask the operator")
-
-
 class NotPermitted(FhirpubError):
     """The token is good but lacks the right (D-23)."""
 

@@ -30,7 +30,7 @@ def load_code_sources(config: Config) -> Sequence[Knows]:
 
 
 class _SafeSource:
-    """A source whose failures are those of nobody else: the first of each kind is logged."""
+    """A source whose failures reach no request: the first of each place is logged."""
 
     def __init__(self, plugin: str, source: CodeSource) -> None:
         self._plugin = plugin

@@ -11,6 +11,7 @@ from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
 from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
 from fhirpub.interactions.erased import IdentifierErased, ResourceErased
+from fhirpub.interactions.operations.execution import OperationFailed
 from fhirpub.problems import Problem, RequestProblem
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
 from fhirpub.web.message.content_negotiation import (
@@ -88,7 +89,7 @@ _REFUSALS: dict[type[FhirpubError], tuple[HTTPStatus, str]] = {
     errors.InvalidContent: (HTTPStatus.BAD_REQUEST, "exception"),
     errors.InvalidSearch: (HTTPStatus.BAD_REQUEST, "invalid"),
     errors.NotAuthenticated: (HTTPStatus.UNAUTHORIZED, "security"),
-    errors.OperationFailed: (HTTPStatus.INTERNAL_SERVER_ERROR, "exception"),
+    OperationFailed: (HTTPStatus.INTERNAL_SERVER_ERROR, "exception"),
     errors.NotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     AddressNotPermitted: (HTTPStatus.FORBIDDEN, "forbidden"),
     errors.StorageQuotaExceeded: (HTTPStatus.FORBIDDEN, "business-rule"),

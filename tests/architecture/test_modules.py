@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fhirpub.plugin_api import CompositionEvents
-from fhirpub.plugin_host.loader import load
+from fhirpub.plugin_host.loader import load_with_owners
 from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parents[2]
@@ -117,14 +117,15 @@ def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
     core = [
         path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in outside
     ]
-    types = [*load(PLUGINS).values()]
+    report = load_with_owners(PLUGINS)
+    types = [*report.types.values()]
     events = [
         resource_type.events
         for resource_type in types
         if isinstance(resource_type.events, CompositionEvents)
     ]
     names = {
-        *PLUGINS,
+        *report.owners.values(),
         *(
             name
             for resource_type in types
@@ -141,7 +142,7 @@ def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
         if word.search(text)
     }
 
-    assert len(names) > 3 * len(PLUGINS)
+    assert len(names) > 3 * len(types)
     assert naming == examples
 
 

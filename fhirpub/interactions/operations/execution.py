@@ -9,10 +9,10 @@ from typing import Any
 
 from fhirpub.errors import (
     BrokenRule,
+    FhirpubError,
     InvalidSearch,
     Issue,
     NotPermitted,
-    OperationFailed,
     SearchTooCostly,
 )
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
@@ -39,6 +39,13 @@ _SHAPES = {
 }
 
 _log = logger()
+
+
+class OperationFailed(FhirpubError):
+    """An operation of a plugin raised something; the log has the place."""
+
+    def __init__(self, code: str, plugin: str) -> None:
+        super().__init__(f"the operation ${code} of the plugin {plugin} failed: ask the operator")
 
 
 @dataclass(frozen=True, slots=True)
