@@ -17,7 +17,7 @@ find_python() {
 }
 
 stamp_of() {
-    { cat "$root/setup.py"; cat "$root"/{hl7v2,amqp}/pyproject.toml || true; ls "$root/plugins"; echo "$root"; } 2>/dev/null | cksum | tr ' ' '-'
+    { cat "$root/setup.py"; cat "$root"/{hl7v2,amqp,client}/pyproject.toml || true; ls "$root/plugins"; echo "$root"; } 2>/dev/null | cksum | tr ' ' '-'
 }
 
 prepare() {
@@ -32,7 +32,7 @@ prepare() {
     # A first run that was interrupted leaves a python without pip.
     "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv"
     local packages=(-e "$root$extras")
-    [ -z "$extras" ] || packages+=(-e "$root/hl7v2" -e "$root/amqp")
+    [ -z "$extras" ] || packages+=(-e "$root/hl7v2" -e "$root/amqp" -e "$root/client")
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${packages[@]}"
     echo "$now" > "$venv/stamp$extras"
 }

@@ -65,8 +65,8 @@ def arguments_of_setup() -> dict[str, Any]:
 
 def of_projects() -> Iterator[Requirement]:
     """Yield the requirements to build all packages, and to run those beside fhirpub."""
-    for name in ("pyproject.toml", "hl7v2/pyproject.toml", "amqp/pyproject.toml"):
-        tables = tomllib.loads((ROOT / name).read_text())
+    for folder in (".", "hl7v2", "amqp", "client"):
+        tables = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
         yield from map(Requirement, tables["build-system"]["requires"])
         yield from map(Requirement, tables.get("project", {}).get("dependencies", ()))
 

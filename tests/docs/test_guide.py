@@ -173,10 +173,12 @@ def exported(lab: Integrator) -> list[str]:
 CONCLUSION = "All values lie within the reference ranges."
 
 
-def in_python(lab: Integrator, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the guide's example."""
+def in_python(
+    lab: Integrator, folder: Path, language: str = "python"
+) -> subprocess.CompletedProcess[str]:
+    """Run one of the guide's two examples: that with a library, or that with its own client."""
     return subprocess.run(
-        ["env", *exported(lab), sys.executable, "-W", "error", "-c", example("python")],
+        ["env", *exported(lab), sys.executable, "-W", "error", "-c", example(language)],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -189,6 +191,34 @@ def register_other_content(lab: Integrator) -> None:
     body = json.loads(body_of("register.json"))
     body["parameter"][2]["resource"]["conclusion"] = "Another one"
     assert lab.register(body).status == 201
+
+
+def test_the_example_of_the_python_client_works(service: RunningService, tmp_path: Path) -> None:
+    lab = service.integrator()
+    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
+    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4 of the client")
+
+    run = in_python(lab, tmp_path, "py")
+
+    assert run.returncode == 0, run.stderr
+    registered, version, *found = run.stdout.splitlines()
+    assert registered.startswith("registered ")
+    assert registered.endswith(" now")
+    assert version == "version 2"
+    assert [line.endswith(f" {CONCLUSION}") for line in found] == [True]
+
+
+def test_the_example_of_the_python_client_stops_at_other_content(
+    service: RunningService, tmp_path: Path
+) -> None:
+    lab = service.integrator()
+    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
+    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4 of the client")
+    register_other_content(lab)
+
+    run = in_python(lab, tmp_path, "py")
+
+    assert "has this identifier, and other content" in run.stderr
 
 
 def test_the_guides_example_in_python_works(service: RunningService, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ PROGRAMS = (
     "fhirpub/config/*.py",
     "plugins/**/*.py",
     "amqp/**/*.py",
+    "client/**/*.py",
     "hl7v2/**/*.py",
     "scripts/*.py",
     "tests/**/*.py",

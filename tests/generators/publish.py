@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
-from fhirpub_client import AuthenticatedClient, Client
-from fhirpub_client.api.authorization import token
-from fhirpub_client.api.diagnostic_report import (
+from generated_client import AuthenticatedClient, Client
+from generated_client.api.authorization import token
+from generated_client.api.diagnostic_report import (
     create_diagnostic_report,
     read_diagnostic_report,
     register_diagnostic_report,
@@ -15,7 +15,7 @@ from fhirpub_client.api.diagnostic_report import (
     update_diagnostic_report,
     validate_diagnostic_report,
 )
-from fhirpub_client.models import (
+from generated_client.models import (
     DiagnosticReport,
     OAuthError,
     OperationOutcome,

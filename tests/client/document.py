@@ -1,0 +1,44 @@
+"""The OpenAPI document of the service with every included resource type, for generators.
+
+``python -m tests.client.document FILE`` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fhirpub.config.settings import Config, PluginsConfig
+from fhirpub.plugin_host.loader import available
+from fhirpub.testing.service import RunningService
+
+_RENAMED = {"Delivery": "DeliveryWithBody"}
+"""Generators take such names for the items of lists."""
+
+
+def name_of(schema: str) -> str:
+    """Return the name of a class for a schema: `AuditEventAgent` for `AuditEvent.agent`."""
+    if schema in _RENAMED:
+        return _RENAMED[schema]
+    return "".join(part[:1].upper() + part[1:] for part in schema.split("."))
+
+
+def openapi_document(folder: Path) -> dict[str, Any]:
+    """Return the document, with names of schemas that can be names of classes."""
+    config = Config(plugins=PluginsConfig(enabled=sorted(each.name for each in available())))
+    with RunningService(folder, config=config) as service:
+        document: dict[str, Any] = service.request("GET", "/openapi.json").json
+    text = json.dumps({**document, "paths": {}})
+    for schema in document["components"]["schemas"]:
+        text = text.replace(f'/schemas/{schema}"', f'/schemas/{name_of(schema)}"')
+        text = text.replace(f'"{schema}": {{', f'"{name_of(schema)}": {{')
+    named: dict[str, Any] = json.loads(text)
+    return named
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        Path(sys.argv[1]).write_text(json.dumps(openapi_document(Path(folder))))
