@@ -513,7 +513,7 @@ class Data1(TypedDict):
 
 class ServiceEvent(TypedDict):
     """
-    What every webhook has that tells of an endpoint, not of a resource. Receivers must ignore properties that they do not know.
+    What every webhook has that is about an endpoint, not about a resource. Receivers must ignore properties that they do not know.
     """
 
     transaction_id: str
@@ -545,7 +545,7 @@ class Data4(TypedDict):
 
 class DiagnosticReportCreatedEvent(TypedDict):
     """
-    A report was registered. An endpoint that is told ids only gets none of the properties of data named here.
+    A report was registered. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -597,7 +597,7 @@ class Data5(TypedDict):
 
 class DiagnosticReportUpdatedEvent(TypedDict):
     """
-    A report was updated. An endpoint that is told ids only gets none of the properties of data named here.
+    A report was updated. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -618,7 +618,7 @@ class Data8(TypedDict):
 
 class EndpointDisabledEvent(TypedDict):
     """
-    An endpoint was disabled; what is to be delivered is held. Told to the tenant's other endpoints that ask for it by name.
+    An endpoint was disabled; what is to be delivered is held. Sent to the tenant's other endpoints that ask for it by name.
     """
 
     transaction_id: str
@@ -637,7 +637,7 @@ class Data9(TypedDict):
 
 class EndpointFailingEvent(TypedDict):
     """
-    Nothing could be delivered to an endpoint for long; it will be disabled if that goes on. Told to the tenant's other endpoints that ask for it by name.
+    Nothing could be delivered to an endpoint for long; it will be disabled if that goes on. Sent to the tenant's other endpoints that ask for it by name.
     """
 
     transaction_id: str
@@ -651,7 +651,7 @@ class EndpointFailingEvent(TypedDict):
 
 class EndpointTestEvent(TypedDict):
     """
-    Somebody tries whether the endpoint can be reached. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
+    A try whether the endpoint can be reached. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
     """
 
     transaction_id: str
@@ -671,7 +671,7 @@ class Data11(TypedDict):
 
 class EndpointVerificationEvent(TypedDict):
     """
-    The endpoint shall prove that it wants to be told. It does so by a 2xx answer whose body holds the challenge. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
+    The endpoint has to prove that it wants events. It does so by a 2xx answer whose body holds the challenge. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
     """
 
     transaction_id: str
@@ -694,7 +694,7 @@ class Data14(TypedDict):
 
 class MessageExhaustedEvent(TypedDict):
     """
-    A delivery was given up after all its attempts. Told to the tenant's other endpoints that ask for it by name.
+    A delivery was given up after all its attempts. Sent to the tenant's other endpoints that ask for it by name.
     """
 
     transaction_id: str
@@ -1519,7 +1519,7 @@ class Data2(TypedDict):
 
 class DeviceRequestCreatedEvent(TypedDict):
     """
-    A request for a device was registered. An endpoint that is told ids only gets none of the properties of data named here.
+    A request for a device was registered. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1570,7 +1570,7 @@ class Data3(TypedDict):
 
 class DeviceRequestUpdatedEvent(TypedDict):
     """
-    A request for a device was updated. An endpoint that is told ids only gets none of the properties of data named here.
+    A request for a device was updated. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1614,7 +1614,7 @@ Data6 = TypedDict(
 
 class EncounterOutpatientCreatedEvent(TypedDict):
     """
-    An encounter was registered. An endpoint that is told ids only gets none of the properties of data named here.
+    An encounter was registered. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1672,7 +1672,7 @@ Data7 = TypedDict(
 
 class EncounterOutpatientUpdatedEvent(TypedDict):
     """
-    An encounter was updated. An endpoint that is told ids only gets none of the properties of data named here.
+    An encounter was updated. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1716,7 +1716,7 @@ class Data12(TypedDict):
 
 class MedicationRequestCreatedEvent(TypedDict):
     """
-    A prescription of a medication was registered. An endpoint that is told ids only gets none of the properties of data named here.
+    A prescription of a medication was registered. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1781,7 +1781,7 @@ class Data13(TypedDict):
 
 class MedicationRequestUpdatedEvent(TypedDict):
     """
-    A prescription of a medication was updated. An endpoint that is told ids only gets none of the properties of data named here.
+    A prescription of a medication was updated. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1817,7 +1817,7 @@ class Data15(TypedDict):
 
 class ObservationCreatedEvent(TypedDict):
     """
-    An observation was registered. An endpoint that is told ids only gets none of the properties of data named here.
+    An observation was registered. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1872,7 +1872,7 @@ class Data16(TypedDict):
 
 class ObservationUpdatedEvent(TypedDict):
     """
-    An observation was updated. An endpoint that is told ids only gets none of the properties of data named here.
+    An observation was updated. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1915,7 +1915,7 @@ class Data17(TypedDict):
 
 class ServiceRequestCreatedEvent(TypedDict):
     """
-    A request for a service was registered. An endpoint that is told ids only gets none of the properties of data named here.
+    A request for a service was registered. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str
@@ -1967,7 +1967,7 @@ class Data18(TypedDict):
 
 class ServiceRequestUpdatedEvent(TypedDict):
     """
-    A request for a service was updated. An endpoint that is told ids only gets none of the properties of data named here.
+    A request for a service was updated. An endpoint whose payload is ids gets none of the properties of data named here.
     """
 
     transaction_id: str

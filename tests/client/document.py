@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.plugin_host.loader import available
+from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import RunningService
 
 _RENAMED = {"Delivery": "DeliveryWithBody"}
