@@ -7,6 +7,7 @@ from fhirpub.fhir.elements import items_of
 from fhirpub.plugin_api.composition import CompositionEvents
 from fhirpub.plugin_api.event import Change, Event
 from fhirpub.plugin_api.hookspecs import hookimpl
+from fhirpub.plugin_api.identifier import IdentifierRule, ValueForm
 from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.parts import organization, patient, practitioner
 from fhirpub.plugin_api.resource_type import (
@@ -25,6 +26,7 @@ __all__ = [
     "Entry",
     "Event",
     "Events",
+    "IdentifierRule",
     "Issue",
     "KeyProvider",
     "Part",
@@ -32,6 +34,7 @@ __all__ = [
     "RuleContext",
     "Rules",
     "SearchParameter",
+    "ValueForm",
     "hookimpl",
     "items_of",
     "organization",

@@ -10,10 +10,10 @@ from typing import Any
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter
 from fhirpub.plugin_api.event import EVENT_TYPE
 from fhirpub.plugin_api.search import SEARCH_TYPES
+from fhirpub.plugin_host.identifier_check import identifier_problems_of
 from fhirpub.problems import ALL
 
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
-_ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
 _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
 _PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
@@ -33,7 +33,7 @@ _SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "create_statuses": (frozenset, _CODE),
     "update_statuses": (frozenset, _CODE),
     "updatable": (frozenset, _ELEMENT_OR_CHOICE),
-    "attachments": (tuple, _ELEMENT),
+    "attachments": (tuple, _PATH),
     "times": (tuple, _PATH),
     "codings": (tuple, _PATH),
     "summary": (tuple, _ELEMENT_OR_CHOICE),
@@ -51,7 +51,12 @@ def _malformed(declared: ResourceType) -> list[str]:
             found += [f"{field} holds {item!r}, which cannot be a name" for item in strange]
         else:
             found.append(f"{field} must be a {kind.__name__}, not {type(value).__name__}")
-    return [*found, *_malformed_others(declared), *_malformed_parts(declared.parts)]
+    return [
+        *found,
+        *_malformed_others(declared),
+        *_malformed_parts(declared.parts),
+        *identifier_problems_of(declared.identifier),
+    ]
 
 
 _GIVEN = {"rules": ("Entry", "RuleContext"), "events": ("Change",)}
@@ -181,14 +186,22 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("create_statuses is empty, so nothing could ever be registered")
     if ("status" in declared.updatable) != bool(declared.update_statuses):
         found.append("status is updatable if, and only if, update_statuses names some")
-    fixed = _NEVER_UPDATED | {
-        part.referred_by.partition(".")[0] for part in declared.parts if not part.repeats
-    }
+    heads = [
+        *(part.referred_by for part in declared.parts if not part.repeats),
+        *declared.identifier.elements,
+    ]
+    fixed = _NEVER_UPDATED | {path.partition(".")[0] for path in heads}
     found += [f"{name} can never be updatable" for name in sorted(declared.updatable & fixed)]
     if declared.attachments_required and not declared.attachments:
         found.append("attachments_required is set, but there are no attachments")
-    twice = sorted(set(declared.attachments) & set(declared.summary))
+    twice = sorted({path.partition(".")[0] for path in declared.attachments} & {*declared.summary})
     found += [f"{name} is an attachment and cannot be in the summary" for name in twice]
+    found += [
+        f"attachments: {one} stands below {other}"
+        for one in declared.attachments
+        for other in declared.attachments
+        if one.startswith(f"{other}.")
+    ]
     return [*found, *_part_problems(declared), *_search_problems(declared)]
 
 

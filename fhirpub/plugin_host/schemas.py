@@ -15,6 +15,7 @@ _REFERENCE = frozenset({"Reference"})
 _ATTACHMENT = frozenset({"Attachment"})
 _TIMES = frozenset({"dateTime", "instant"})
 _CONCEPTS = frozenset({"CodeableConcept", "Coding"})
+_IDENTIFIER = frozenset({"Identifier"})
 
 
 def compile_schema(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> Schemas:
@@ -97,6 +98,7 @@ def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[st
     for field, names, types in (
         ("updatable", sorted(declared.updatable), _ANY),
         ("attachments", declared.attachments, _ATTACHMENT),
+        ("identifier", declared.identifier.elements, _IDENTIFIER),
         ("times", declared.times, _TIMES),
         ("codings", declared.codings, _CONCEPTS),
         ("summary", declared.summary, _ANY),
@@ -121,8 +123,6 @@ def _wrong_element(
         yield f"{field}: there is no element {path}{_nearest(path, [*known, *choices])}"
     elif types and element.type and element.type not in types:
         yield f"{field}: {path} is of type {element.type}, not {' or '.join(sorted(types))}"
-    elif types is _ATTACHMENT and not element.repeats:
-        yield f"{field}: {path} does not repeat, its data stay where they are"
 
 
 def _wrong_statuses(schemas: Schemas, declared: ResourceType) -> Iterator[str]:

@@ -1,9 +1,15 @@
-"""From one store into another: what operators ordered, which is quotas, erasures and holds."""
+"""From one store into another: what operators ordered, which is quotas, erasures and holds.
+
+And by which rules the keys in it were made.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
+
+from fhirpub.storage.contract import KEY_RULES
 from fhirpub.storage.store import Store
 
 _PAGE = 100
@@ -41,3 +47,14 @@ async def copy_quotas(source: Store, target: Store) -> list[str]:
         await target.put_quota_overrides(new)
     differing = [item for item in ours if there.get((item.owner, item.quota), item) != item]
     return [f"{item.quota} of {item.owner}" for item in differing]
+
+
+def rules_of_keys(rules: str, there: str) -> str:
+    """Return the rules of two stores that keys follow from, where these do not differ (ADR 41)."""
+    one, other = orjson.loads(rules), orjson.loads(there)
+    kept = {
+        name: said
+        for name, said in {**one, **other}.items()
+        if name.startswith(KEY_RULES) and one.get(name, said) == other.get(name, said)
+    }
+    return orjson.dumps(kept).decode()
