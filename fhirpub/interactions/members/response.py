@@ -53,8 +53,10 @@ def _say_created(type_name: str) -> Issue:
 def _short_form(stored: JsonObject, resource_type: ResourceType, context: Context) -> JsonObject:
     """Return as much of a resource as a summary may have; valid, thus with what is mandatory."""
     mandatory = context.schemas.document(resource_type.name).get("x-mandatory", ())
-    stored = _with_addresses_of_documents(stored, resource_type, mandatory, context)
-    for names in (resource_type.summary, mandatory):
+    heads = {path.partition(".")[0] for path in resource_type.attachments}.intersection(mandatory)
+    if heads:
+        stored = _with_addresses_of_documents(stored, resource_type, context)
+    for names in ((*resource_type.summary, *heads), mandatory):
         short = _reduced(stored, names, resource_type)
         if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
             return short
@@ -63,12 +65,9 @@ def _short_form(stored: JsonObject, resource_type: ResourceType, context: Contex
 
 
 def _with_addresses_of_documents(
-    stored: JsonObject, resource_type: ResourceType, mandatory: Sequence[str], context: Context
+    stored: JsonObject, resource_type: ResourceType, context: Context
 ) -> JsonObject:
-    """Return a resource with the addresses of the documents in elements that a summary has."""
-    heads = {path.partition(".")[0] for path in resource_type.attachments}.intersection(mandatory)
-    if not heads:
-        return stored
+    """Return a resource with the addresses of its documents in their place."""
     shown: JsonObject = loads_stored(dumps(stored))
     url = f"{context.fhir_url}/Binary/{stored['id']}.{stored['meta']['versionId']}"
     if list_form(shown, resource_type.attachments, url_of=lambda number: f"{url}.{number}"):

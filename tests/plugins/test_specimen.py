@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fhirpub.testing.contracts.resource_type.harness import SYSTEM
+from fhirpub.testing.resource_type_contract import ResourceTypeContract
+from fhirpub.testing.service import Integrator
+from fhirpub_specimen import SPECIMEN
+from tests.clinical import TUBES, specimen, with_patient
+
+
+class TestSpecimen(ResourceTypeContract):
+    resource_type = SPECIMEN
+
+    def body(self, value: str, *, system: str = SYSTEM) -> dict[str, Any]:
+        return with_patient(specimen(value, system=system))
+
+    def test_without_an_accession_its_first_container_identifies_it(self, lab: Integrator) -> None:
+        tube = self.fresh_value()
+        container = [{"identifier": [{"system": TUBES, "value": tube}]}]
+        body = with_patient(specimen("", system="", accessionIdentifier=None, container=container))
+        first = self.register(lab, body)
+        self.resource_in(body)["container"][0]["identifier"][0]["value"] = tube.upper()
+
+        again = self.register(lab, body)
+
+        assert (first.status, again.body) == (201, first.body)
+
+    def test_a_condition_on_a_tube_means_the_specimen_that_was_registered(
+        self, lab: Integrator
+    ) -> None:
+        value = self.fresh_value()
+        first = self.register(lab, self.body(value))
+        own = self.resource_in(self.body(self.fresh_value()))
+        own = {**own, "contained": [{"resourceType": "Patient", "id": "p1"}]}
+        own["subject"] = {"reference": "#p1"}
+        condition = {"If-None-Exist": f"identifier={TUBES}|T{value}"}
+
+        answer = lab.request("POST", "/fhir/r4/Specimen", own, condition)
+
+        assert answer.status == 200, answer.body
+        assert self.resource_of(first)["id"] in answer.headers["location"]
