@@ -24,15 +24,15 @@ def any_value(_value: str) -> bool:
 class ValueForm:
     """What the values of identifiers look like, and when two of them are the same.
 
-    Values are compared in their normal form, of which the id of a resource follows. The resource
-    keeps the value as it was sent. The steps are taken in the order of the attributes.
+    Values are compared in their normal form, from which the id of a resource follows. The
+    resource keeps the value as it was sent. The steps are taken in the order of the attributes.
 
     Attributes:
         system: The system of the identifiers; empty for every system that has no form of its own.
+        case: ``keep``, ``upper`` or ``lower``.
+        remove: Characters that are left out, such as ``-.``.
         blanks: What becomes of white space: ``keep``, ``trim`` at both ends, or ``remove``.
         prefix: A beginning that is left out of the values that have it, such as ``urn:oid:``.
-        remove: Characters that are left out, such as ``-.``.
-        case: ``keep``, ``upper`` or ``lower``.
         pattern: A regular expression that matches every normal form as a whole; empty for any.
         check: A function of the normal form that returns whether it is right, such as one that
             verifies a check digit. It is called only for what the pattern matches.
@@ -40,10 +40,10 @@ class ValueForm:
     """
 
     system: str = ""
+    case: Case = "keep"
+    remove: str = ""
     blanks: Blanks = "keep"
     prefix: str = ""
-    remove: str = ""
-    case: Case = "keep"
     pattern: str = ""
     check: Callable[[str], bool] = any_value
     words: str = "does not have the form of the identifiers in its system"

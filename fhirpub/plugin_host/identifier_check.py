@@ -69,8 +69,11 @@ def _malformed_form(form: ValueForm) -> Iterator[str]:
     if not form.words.strip():
         yield "words must say what a value must be"
     yield from _wrong_function("check", form.check, ("value",))
-    if form.prefix and form.prefix.startswith(tuple(form.remove)):
-        yield "prefix begins with a character that remove takes away"
+    folded = {"upper": str.upper, "lower": str.lower}.get(form.case, str)(form.prefix)
+    if folded != form.prefix or not {*form.remove}.isdisjoint(form.prefix):
+        yield "prefix is changed by case or remove, so that no value begins with it"
+    elif form.blanks != "keep" and form.prefix != form.prefix.strip():
+        yield "prefix has white space at an end, which blanks takes away"
 
 
 def _malformed_function(rule: IdentifierRule) -> Iterator[str]:

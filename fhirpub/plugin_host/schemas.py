@@ -8,6 +8,7 @@ from functools import partial
 from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.fhir.schema import Schemas, own_schemas, schema_problems
 from fhirpub.plugin_api import CompositionEvents, ResourceType
+from fhirpub.plugin_api.identifier import EXACTLY_ONE
 from fhirpub.suggestion import did_you_mean
 
 _ANY: frozenset[str] = frozenset()
@@ -85,6 +86,12 @@ def _describe_elements(declared: ResourceType) -> tuple[str, ...]:
     return events.elements if isinstance(events, CompositionEvents) else ()
 
 
+def _elements_of_key(declared: ResourceType) -> tuple[str, ...]:
+    """Return the elements of identifiers that a rule names; schemas need not have the usual."""
+    rule = declared.identifier
+    return () if rule.elements == EXACTLY_ONE.elements else rule.elements
+
+
 def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Yield each element that a declaration names: the field, the path, the types it may have."""
     for part in declared.parts:
@@ -98,7 +105,7 @@ def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[st
     for field, names, types in (
         ("updatable", sorted(declared.updatable), _ANY),
         ("attachments", declared.attachments, _ATTACHMENT),
-        ("identifier", declared.identifier.elements, _IDENTIFIER),
+        ("identifier", _elements_of_key(declared), _IDENTIFIER),
         ("times", declared.times, _TIMES),
         ("codings", declared.codings, _CONCEPTS),
         ("summary", declared.summary, _ANY),

@@ -51,10 +51,18 @@ async def copy_quotas(source: Store, target: Store) -> list[str]:
 
 def rules_of_keys(rules: str, there: str) -> str:
     """Return the rules of two stores that keys follow from, where these do not differ (ADR 41)."""
-    one, other = orjson.loads(rules), orjson.loads(there)
+    one, other = _read(rules), _read(there)
     kept = {
         name: said
         for name, said in {**one, **other}.items()
         if name.startswith(KEY_RULES) and one.get(name, said) == other.get(name, said)
     }
     return orjson.dumps(kept).decode()
+
+
+def _read(rules: str) -> dict[str, str]:
+    try:
+        read = orjson.loads(rules)
+    except orjson.JSONDecodeError:
+        return {}
+    return read if isinstance(read, dict) else {}

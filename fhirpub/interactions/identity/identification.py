@@ -13,6 +13,8 @@ from fhirpub.plugin_api import IdentifierRule, ResourceType, ValueForm
 from fhirpub.plugin_api.identifier import EXACTLY_ONE, Key
 from fhirpub.storage.criteria import TokenMatch
 
+MAX_IDENTIFIER_LENGTH = 2048
+"""What is longer fits into no URL, so that it could not be searched for."""
 _PLAIN = ValueForm()
 
 
@@ -34,13 +36,19 @@ class Form:
         self._pattern = re.compile(declared.pattern) if declared.pattern else None
 
     def normal(self, value: str) -> str:
-        """Return the form in which a value is compared."""
+        """Return the form in which a value is compared; its own normal form is itself."""
         declared = self.declared
-        if declared.blanks != "keep":
-            value = "".join(value.split()) if declared.blanks == "remove" else value.strip()
-        value = value.removeprefix(declared.prefix).translate(self._remove)
         if declared.case != "keep":
             value = value.upper() if declared.case == "upper" else value.lower()
+        value = value.translate(self._remove)
+        if declared.blanks == "remove":
+            value = "".join(value.split())
+        before = None
+        while value != before:  # what is left may begin like that once more
+            before = value
+            value = (value.strip() if declared.blanks == "trim" else value).removeprefix(
+                declared.prefix
+            )
         return value
 
     def accepts(self, normal: str) -> bool:
@@ -78,7 +86,7 @@ class Identification:
 
     def normal(self, system: Any, value: Any) -> Any:
         """Return the form in which a value is compared; what is no text stays as it is."""
-        if not self.has_forms or type(value) is not str:
+        if not self.has_forms or type(value) is not str or len(value) > MAX_IDENTIFIER_LENGTH:
             return value
         return self.form_of(system if type(system) is str else "").normal(value)
 
@@ -166,13 +174,14 @@ class Identification:
         for one in matches:
             found[replace(one, value=self.normal(one.system, one.value))] = None
             for system, form in self.forms.items() if one.system is None else ():
-                if one.value is not None:
+                if one.value is not None and len(one.value) <= MAX_IDENTIFIER_LENGTH:
                     found[TokenMatch(system, form.normal(one.value))] = None
         return [*found]
 
     def spellings_of(self, value: str) -> list[str]:
         """Return the forms in which a value can be stored, whatever its system is."""
-        every = (self._other, *self.forms.values()) if self.has_forms else ()
+        is_known = self.has_forms and len(value) <= MAX_IDENTIFIER_LENGTH
+        every = (self._other, *self.forms.values()) if is_known else ()
         return [*dict.fromkeys([one.normal(value) for one in every] or [value])]
 
     @property

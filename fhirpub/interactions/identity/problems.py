@@ -10,6 +10,7 @@ from fhirpub.errors import Issue
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.identity.identification import (
+    MAX_IDENTIFIER_LENGTH,
     Identification,
     identification_of,
     made_key,
@@ -17,8 +18,6 @@ from fhirpub.interactions.identity.identification import (
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem
 
-MAX_IDENTIFIER_LENGTH = 2048
-"""What is longer fits into no URL, so that it could not be searched for."""
 _MAX_TYPES = 20
 _TOO_LONG = f"system and value must not have more than {MAX_IDENTIFIER_LENGTH} characters"
 _NOT_ABSOLUTE = "must be an absolute URI, such as https://lab.example/reports"
