@@ -17,7 +17,7 @@ from fhirpub.interactions import rules
 from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.narrative_truth import is_contradicted, refuse_untrue
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.identity.problems import has_usual_identifier
+from fhirpub.interactions.identity.problems import has_usual_identifier, refuse_other_key
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.patients.parts import current_parts
 from fhirpub.interactions.submission.record import parse
@@ -101,6 +101,7 @@ def _prepare(
             entry, resource_type, documents, context, context.rules_for(tenant.id)
         ),
         [refuse_untrue(before, after, resource_type.name)],
+        [refuse_other_key(before, after, resource_type)],
     )
     if structural:
         problems = yield from all_problems(

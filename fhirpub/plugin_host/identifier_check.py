@@ -69,6 +69,10 @@ def _malformed_form(form: ValueForm) -> Iterator[str]:
     if not form.words.strip():
         yield "words must say what a value must be"
     yield from _wrong_function("check", form.check, ("value",))
+    yield from _wrong_prefix(form)
+
+
+def _wrong_prefix(form: ValueForm) -> Iterator[str]:
     folded = {"upper": str.upper, "lower": str.lower}.get(form.case, str)(form.prefix)
     if folded != form.prefix or not {*form.remove}.isdisjoint(form.prefix):
         yield "prefix is changed by case or remove, so that no value begins with it"

@@ -16,7 +16,7 @@ from fhirpub.interactions.identity.identification import (
     made_key,
 )
 from fhirpub.plugin_api import ResourceType
-from fhirpub.problems import ContentProblem
+from fhirpub.problems import ContentProblem, OperationProblem
 
 _MAX_TYPES = 20
 _TOO_LONG = f"system and value must not have more than {MAX_IDENTIFIER_LENGTH} characters"
@@ -58,6 +58,19 @@ def has_usual_identifier(resource: JsonObject, resource_type: ResourceType) -> b
         and len(system) + len(value) <= MAX_IDENTIFIER_LENGTH
         and ABSOLUTE_URI.fullmatch(system) is not None
     )
+
+
+def refuse_other_key(
+    before: JsonObject, after: JsonObject, resource_type: ResourceType
+) -> Iterator[Issue]:
+    """Report an update from which a function would make another key.
+
+    Elements of identifiers are never updated.
+    """
+    make = resource_type.identifier.key
+    if make is not None and made_key(make, before) != made_key(make, after):
+        rule = "the key of the resource follows from what is updated, and must stay as it is"
+        yield Issue.error(OperationProblem.ELEMENT_NOT_UPDATABLE, rule, resource_type.name)
 
 
 def _of_only_one(

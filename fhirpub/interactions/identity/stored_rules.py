@@ -83,11 +83,14 @@ async def refuse_other_keys(
 
 
 async def _is_there(name: str, tenants: Sequence[str], store: Store) -> bool:
-    """Return whether a type has resources that were registered, or erased, and brought by none."""
+    """Return whether a type has resources that were registered alone, or any that were erased.
+
+    What is erased keeps no identifier that would show whether it was.
+    """
     alone = Criterion(IDENTIFIER, (TokenMatch("", ""),), negated=True)
     for tenant in tenants:
-        for stored in (name, erased_type(name)):
-            query = SearchQuery(type=stored, criteria=(alone,), limit=1, count_up_to=0)
+        for stored, criteria in ((name, (alone,)), (erased_type(name), ())):
+            query = SearchQuery(type=stored, criteria=criteria, limit=1, count_up_to=0)
             if (await store.search(tenant, query)).versions:
                 return True
     return False

@@ -66,10 +66,7 @@ def test_what_is_no_rule_is_refused() -> None:
 
 
 def test_every_problem_is_reported_at_once() -> None:
-    rule = IdentifierRule(
-        most=0,
-        uses=["x"],
-        forms=(ValueForm(pattern="("),),  # type: ignore[arg-type]
-    )
+    uses: Any = ["x"]
+    rule = IdentifierRule(most=0, uses=uses, forms=(ValueForm(pattern="("),))
 
     assert len(identifier_problems_of(rule)) == 3

@@ -31,7 +31,8 @@ class ResourceIdentityContract(ResourceTypeHarness):
     @pytest.mark.usefixtures("with_elements")
     def test_a_resource_without_an_identifier_is_refused(self, lab: Integrator) -> None:
         bodies = [self.body(self.fresh_value()) for _ in range(2)]
-        for body, nothing in zip(bodies, (None, []), strict=True):
+        nothings: tuple[Any, ...] = (None, [])
+        for body, nothing in zip(bodies, nothings, strict=True):
             for path in self.rule.elements:
                 _replace(self.resource_in(body), path, nothing)
 

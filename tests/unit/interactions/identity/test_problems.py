@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.schema import Schemas, own_schemas
-from fhirpub.interactions.identity.problems import has_usual_identifier, identifier_problems
+from fhirpub.interactions.identity.problems import (
+    has_usual_identifier,
+    identifier_problems,
+    refuse_other_key,
+)
 from fhirpub.plugin_api import IdentifierRule, ResourceType, ValueForm
 
 REPORT = ResourceType(
@@ -137,3 +141,13 @@ def test_a_function_that_fails_on_what_is_valid_is_not_taken_for_a_refusal() -> 
 
     with pytest.raises(KeyError):
         has_usual_identifier({}, replace(REPORT, identifier=rule))
+
+
+def test_an_update_from_which_another_key_would_follow_is_refused() -> None:
+    rule = IdentifierRule(elements=(), key=lambda resource: ("urn:s", resource["url"].lower()))
+    declared = replace(REPORT, identifier=rule)
+
+    assert not [*refuse_other_key({"url": "A"}, {"url": "a"}, declared)]
+    (issue,) = refuse_other_key({"url": "A"}, {"url": "b"}, declared)
+    assert (issue.code, issue.expression) == ("business-rule", "DiagnosticReport")
+    assert not [*refuse_other_key({"url": "A"}, {"url": "b"}, REPORT)]
