@@ -86,7 +86,7 @@ class TestGraphDefinition(ResourceTypeContract):
                         "resourceType": "GraphDefinition",
                         "url": value,
                         "name": "Results",
-                        "status": "draft",
+                        "status": "active",
                         "start": "Patient",
                         "description": "From a patient to the results",
                         "purpose": "To be read at once",

@@ -7,7 +7,7 @@ repetition would be registered as another resource, so that the service does not
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
@@ -15,12 +15,6 @@ from fhirpub.interactions.identity.identification import Identification, identif
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import KEY_RULES, SearchQuery, Version
 from fhirpub.storage.criteria import IDENTIFIER, Criterion, TokenMatch
-from fhirpub.storage.erasure.tombstones import (
-    erased_type,
-    fhir_type,
-    is_erased,
-    tombstone_of,
-)
 from fhirpub.storage.store import Store
 
 _PAGE = 100
@@ -55,25 +49,14 @@ async def refuse_other_keys(
 
     Costs nothing while no rule changes. Raises StoreUnavailable.
     """
-    names = changed_rules(types, before)
-    tenants = [tenant.id for tenant in await store.tenants()] if names else []
-    changed = {
-        name: identification_of(types[name])
-        for name in names
-        if await _is_there(name, tenants, store)
-    }
+    changed = {name: identification_of(types[name]) for name in changed_rules(types, before)}
     if not changed:
         return
-    there: Counter[str] = Counter()
-    others: Counter[str] = Counter()
-    after = ("", 0)
-    while page := await store.scan(after=after, limit=_PAGE):
-        for _tenant_id, version in page:
-            name = fhir_type(version.type)
-            if name in changed and (version.is_first or _is_gone(version)):
-                there[name] += 1
-                others[name] += _has_other_key(version, changed[name])
-        after = (page[-1][1].id, page[-1][1].version)
+    others = await _count_erased(store, changed)
+    there = Counter(others)
+    tenants = [tenant.id for tenant in await store.tenants()]
+    if any([await _is_there(name, tenants, store) for name in changed]):
+        await _count_others(store, changed, there, others)
     problems = [
         _explained(name, there[name], others[name], changed[name], before)
         for name in sorted(+others)
@@ -82,31 +65,52 @@ async def refuse_other_keys(
         raise ConfigurationError("\n".join(problems))
 
 
-async def _is_there(name: str, tenants: Sequence[str], store: Store) -> bool:
-    """Return whether a type has resources that were registered alone, or any that were erased.
+async def _count_erased(store: Store, changed: Collection[str]) -> Counter[str]:
+    """Count what was erased for good, by its type: of its content nothing is left to compare."""
+    found: Counter[str] = Counter()
+    after = ("", "")
+    while page := await store.erasures(after=after, limit=_PAGE):
+        found.update(
+            one.type
+            for one in page
+            if one.type in changed and one.version and not one.allows_reuse
+        )
+        after = (page[-1].tenant, page[-1].id)
+    return found
 
-    What is erased keeps no identifier that would show whether it was.
-    """
+
+async def _is_there(name: str, tenants: Sequence[str], store: Store) -> bool:
+    """Return whether a type has resources that were not brought by others."""
     alone = Criterion(IDENTIFIER, (TokenMatch("", ""),), negated=True)
+    query = SearchQuery(type=name, criteria=(alone,), limit=1, count_up_to=0)
     for tenant in tenants:
-        for stored, criteria in ((name, (alone,)), (erased_type(name), ())):
-            query = SearchQuery(type=stored, criteria=criteria, limit=1, count_up_to=0)
-            if (await store.search(tenant, query)).versions:
-                return True
+        if (await store.search(tenant, query)).versions:
+            return True
     return False
 
 
-def _is_gone(version: Version) -> bool:
-    """Return whether a version stands for an erased resource that must never come again."""
-    return is_erased(version) and version.version == 1 and not tombstone_of(version).allows_reuse
+async def _count_others(
+    store: Store,
+    changed: Mapping[str, Identification],
+    there: Counter[str],
+    others: Counter[str],
+) -> None:
+    """Count what is registered, and what would have another key, by its type."""
+    after = ("", 0)
+    while page := await store.scan(after=after, limit=_PAGE):
+        for _tenant_id, version in page:
+            if version.type in changed and version.is_first:
+                there[version.type] += 1
+                others[version.type] += _has_other_key(version, changed[version.type])
+        after = (page[-1][1].id, page[-1][1].version)
 
 
 def _has_other_key(first: Version, identification: Identification) -> bool:
     """Return whether a rule gives another key to what was registered as this version.
 
-    The content of an erased resource is gone. A function may look at what was changed since.
+    A function may look at what was changed since it was sent.
     """
-    if is_erased(first) or identification.rule.key is not None:
+    if identification.rule.key is not None:
         return True
     return identification.key_in(loads_stored(first.body)) != (first.system, first.value)
 
