@@ -53,7 +53,7 @@ DOCUMENT_REFERENCE = ResourceType(
         "resourceType": "DocumentReference",
         "masterIdentifier": {
             "system": "https://north-quay.example/documents",
-            "value": "D-2026-000417",
+            "value": "DOC-000417",
         },
         "identifier": [{"system": "https://north-quay.example/letters", "value": "417"}],
         "status": "current",
