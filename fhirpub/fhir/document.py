@@ -18,7 +18,7 @@ from typing import Any
 import pybase64
 
 from fhirpub.errors import Issue
-from fhirpub.fhir.elements import items_of
+from fhirpub.fhir.elements import each_item
 from fhirpub.fhir.explanation.advice import explain_base64
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.problems import ContentProblem
@@ -162,7 +162,7 @@ def attachments_of(
 ) -> Iterator[tuple[str, JsonObject]]:
     """Return the attachments at these elements, with their places; dots go deeper."""
     for element in elements:
-        for at, item in items_of(resource, element):
+        for at, item in each_item(resource, element):
             if isinstance(item, dict):
                 yield at, item
 

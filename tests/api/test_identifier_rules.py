@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from fhirpub.administration.erasure.meant import find_meant
+from fhirpub.administration.erasure.work import Work
 from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.testing.service import Answer, Integrator, RunningService
@@ -168,3 +170,17 @@ def test_a_plugin_without_a_rule_has_the_ids_that_it_always_had(serve: Serve) ->
         expected = lab.tenant.resource_id("ServiceRequest", SYSTEM, " a-1")
         assert f"/ServiceRequest/{expected}/" in answer.headers["location"]
         assert service.call(service.services.store.search_rules()).count("identifier of") == 0
+
+
+def test_an_order_to_erase_names_a_resource_in_any_spelling(serve: Serve) -> None:
+    with serve(declaring(UPPER)) as service:
+        lab = service.integrator()
+        resource_id = registered(lab, "A-1").headers["location"].split("/")[-3]
+        eraser = Operator(service, lab).eraser
+        work = Work(cast("Any", None), lab.tenant, service.services.context, eraser)
+
+        meant = service.call(
+            find_meant(work, {"report_identifier": f"{SYSTEM}|a-1", "type": "Specimen"})
+        )
+
+        assert meant.ids == [resource_id]

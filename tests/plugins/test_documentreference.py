@@ -4,14 +4,20 @@ import base64
 import hashlib
 from typing import Any
 
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.fhir.xml.writer import write_xml
+from fhirpub.interactions.register import Candidate, prepare_registration
+from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.runtime.stages import run_to_completion
+from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.resource_type.harness import SYSTEM
 from fhirpub.testing.resource_type_contract import ResourceTypeContract
-from fhirpub.testing.service import Answer, Integrator
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.message.content_negotiation import FHIR_XML
 from fhirpub_documentreference import DOCUMENT_REFERENCE
 from tests.bodies import PDF, document
 from tests.clinical import document_reference, with_custodian
+from tests.erasing import Operator
 
 LARGE = PDF + bytes(range(256)) * 1_200  # cut out of the bytes, and kept apart
 
@@ -104,3 +110,41 @@ class TestDocumentReference(ResourceTypeContract):
         for other in (f"https://lab.example/letters%7C{value}-a", f"{value}-b"):
             found = self.ids_found(lab, f"DocumentReference?identifier={other}")
             assert found == {resource["id"]}
+
+    def test_its_documents_are_erased_with_it(
+        self, service: RunningService, lab: Integrator
+    ) -> None:
+        path = self.path_of(self.register(lab, self.with_documents(document(LARGE + b"gone"))))
+        listed = lab.get(f"/fhir/r4/DocumentReference?_id={path[-36:]}").json["entry"][0]
+        address = listed["resource"]["content"][0]["attachment"]["url"]
+        binary = address[address.index("/fhir") :]
+        assert lab.get(binary).status == 200
+
+        Operator(service, lab).erase(path.removeprefix("/fhir/r4/"))
+
+        assert lab.get(path).status == 410
+        assert lab.get(binary).status in (404, 410)
+        sha256 = hashlib.sha256(LARGE + b"gone").hexdigest()
+        resources = service.services.context.resources
+        assert not service.call(resources.blobs(lab.tenant.id, [sha256]))
+
+    def test_its_documents_count_as_bytes_of_a_registration(self, service: RunningService) -> None:
+        body = self.with_documents(document(LARGE))
+
+        prepared = self.prepared(body, service)
+
+        assert prepared.version.documents == (hashlib.sha256(LARGE).hexdigest(),)
+        assert len(LARGE) < prepared.size < len(LARGE) + 20_000
+
+    def prepared(self, body: dict[str, Any], service: RunningService) -> Candidate:
+        work = prepare_registration(
+            service.services.context,
+            dumps(body),
+            is_xml=False,
+            read_body=from_parameters,
+            type_name="DocumentReference",
+            tenant=Tenant.new("Lab", created=0),
+        )
+        found = run_to_completion(work)
+        assert isinstance(found, Candidate)
+        return found

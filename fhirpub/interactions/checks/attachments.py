@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
-from fhirpub.fhir.elements import items_of
+from fhirpub.fhir.elements import each_item
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.web_address import MAX_URL_LENGTH, is_web_address
 from fhirpub.plugin_api import ResourceType
@@ -46,7 +46,7 @@ def missing_attachments(resource: JsonObject, resource_type: ResourceType) -> li
     return [
         path
         for path in resource_type.attachments
-        if (path not in resource if "." not in path else not items_of(resource, path))
+        if ("." in path or path not in resource) and next(each_item(resource, path), None) is None
     ]
 
 

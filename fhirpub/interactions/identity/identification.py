@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
+from fhirpub.fhir.elements import each_item
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.plugin_api import IdentifierRule, ResourceType, ValueForm
 from fhirpub.plugin_api.identifier import EXACTLY_ONE, Key
@@ -92,7 +93,7 @@ class Identification:
 
     def identifiers_in(self, resource: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return what stands in the elements, with places: one more than there may be at most."""
-        every = (_items(resource, path, "") for path in self.rule.elements)
+        every = (each_item(resource, path) for path in self.rule.elements)
         return [*islice(chain.from_iterable(every), self.rule.most + 1)]
 
     def candidates_in(self, resource: Mapping[str, Any]) -> list[Identifier]:
@@ -100,7 +101,7 @@ class Identification:
         found: list[Identifier] = []
         number = 0
         for place, path in enumerate(self.rule.elements):
-            for at, item in _items(resource, path, ""):
+            for at, item in each_item(resource, path):
                 number += 1
                 if number > self.rule.most:
                     return []
@@ -217,22 +218,6 @@ def _described(form: ValueForm) -> JsonObject:
     return {
         name: getattr(form, name) for name in names if getattr(form, name) != getattr(usual, name)
     }
-
-
-def _items(holder: Mapping[str, Any], path: str, at: str) -> Iterator[tuple[str, Any]]:
-    """Yield what stands at a path, with its place, one after the other."""
-    name, _, rest = path.partition(".")
-    member = holder.get(name)
-    if member is None:
-        return
-    place = f"{at}.{name}" if at else name
-    is_list = type(member) is list
-    for index, item in enumerate(member if is_list else (member,)):
-        here = f"{place}[{index}]" if is_list else place
-        if not rest:
-            yield here, item
-        elif type(item) is dict:
-            yield from _items(item, rest, here)
 
 
 def _uses(item: JsonObject) -> Sequence[Any]:

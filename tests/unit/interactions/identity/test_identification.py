@@ -103,6 +103,15 @@ def test_two_that_are_equally_good_are_no_choice_unless_they_are_the_same() -> N
     )
 
 
+def test_the_key_may_stand_behind_thousands_of_objects_without_one() -> None:
+    rule = several(elements=("container.identifier",))
+
+    assert rule.key_in({"container": [*[{}] * 20_000, {"identifier": [ONE]}]}) == ("urn:s", "1")
+    assert rule.identifiers_in({"container": [{}, {"identifier": ONE}]}) == [
+        ("container[1].identifier", ONE)
+    ]
+
+
 def test_more_than_there_may_be_are_not_looked_at() -> None:
     class Counted(list[Any]):
         seen = 0
