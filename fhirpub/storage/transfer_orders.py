@@ -13,6 +13,7 @@ from fhirpub.storage.contract import KEY_RULES
 from fhirpub.storage.store import Store
 
 _PAGE = 100
+_OF_TWO = '{"rule":"that of two stores"}'
 
 
 async def copy_erasures(source: Store, target: Store) -> None:
@@ -50,12 +51,15 @@ async def copy_quotas(source: Store, target: Store) -> list[str]:
 
 
 def rules_of_keys(rules: str, there: str) -> str:
-    """Return the rules of two stores that keys follow from, where these do not differ (ADR 41)."""
+    """Return the rules of two stores that keys follow from (ADR 41).
+
+    Where they differ it is none that a type declares, so that the next start compares the keys.
+    """
     one, other = _read(rules), _read(there)
     kept = {
-        name: said
+        name: said if one.get(name, said) == other.get(name, said) else _OF_TWO
         for name, said in {**one, **other}.items()
-        if name.startswith(KEY_RULES) and one.get(name, said) == other.get(name, said)
+        if name.startswith(KEY_RULES)
     }
     return orjson.dumps(kept).decode()
 

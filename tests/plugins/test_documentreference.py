@@ -4,7 +4,7 @@ import base64
 import hashlib
 from typing import Any
 
-from fhirpub.fhir.strict_json import dumps
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.register import Candidate, prepare_registration
 from fhirpub.interactions.submission.parameters import from_parameters
@@ -110,6 +110,18 @@ class TestDocumentReference(ResourceTypeContract):
         for other in (f"https://lab.example/letters%7C{value}-a", f"{value}-b"):
             found = self.ids_found(lab, f"DocumentReference?identifier={other}")
             assert found == {resource["id"]}
+
+    def test_its_event_states_the_key(self, service: RunningService, lab: Integrator) -> None:
+        value = self.fresh_value()
+        path = self.path_of(self.register(lab, self.body(value)))
+        self.update_status(lab, path)
+
+        for number in (1, 2):
+            resources = service.services.context.resources
+            version = service.call(resources.version(lab.tenant.id, path[-36:], number))
+            assert version is not None
+            (event,) = loads_stored(version.events)
+            assert event["data"]["identifier"] == {"system": SYSTEM, "value": value}
 
     def test_its_documents_are_erased_with_it(
         self, service: RunningService, lab: Integrator

@@ -7,6 +7,8 @@ from fhirpub.testing.resource_type_contract import ResourceTypeContract
 from fhirpub.testing.service import Integrator
 from fhirpub_specimen import SPECIMEN
 from tests.clinical import TUBES, specimen, with_patient
+from tests.panels import panel, result
+from tests.panels import specimen as specimen_of_report
 
 
 class TestSpecimen(ResourceTypeContract):
@@ -40,3 +42,23 @@ class TestSpecimen(ResourceTypeContract):
 
         assert answer.status == 200, answer.body
         assert self.resource_of(first)["id"] in answer.headers["location"]
+
+    def test_a_condition_does_not_mean_the_specimen_of_a_report(self, lab: Integrator) -> None:
+        value = self.fresh_value()
+        accession = {"system": SYSTEM, "value": value}
+        report = panel(
+            value, result("hb"), {**specimen_of_report(), "accessionIdentifier": accession}
+        )
+        assert lab.register(report).status == 201
+        found = self.ids_found(lab, f"Specimen?identifier={SYSTEM}%7C{value}")
+        assert len(found) == 1
+        own = self.resource_in(self.body(value))
+        own = {**own, "contained": [{"resourceType": "Patient", "id": "p1"}]}
+        own["subject"] = {"reference": "#p1"}
+
+        answer = lab.request(
+            "POST", "/fhir/r4/Specimen", own, {"If-None-Exist": f"identifier={SYSTEM}|{value}"}
+        )
+
+        assert answer.status == 201, answer.body
+        assert answer.headers["location"].split("/")[-3] not in found

@@ -13,6 +13,7 @@ from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.plugin_api.hookspecs import API_VERSION, group_of
 
+_MAX_IMPORTED = 88 - len("from fhirpub.plugin_api import ")
 _ONE = '{"system": system, "value": value}'
 
 
@@ -68,7 +69,7 @@ def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
         "release": __version__,
         "api": str(API_VERSION),
         "group": group_of(API_VERSION),
-        "imports": ", ".join(["CompositionEvents", *rule, "ResourceType", *parts]),
+        "imports": _imports(["CompositionEvents", *rule, "ResourceType", *parts]),
         "parts": _parts(plan),
         "create_statuses": _frozenset(plan.create_statuses),
         "update_statuses": _frozenset(plan.statuses),
@@ -88,6 +89,14 @@ def _parts(plan: Blueprint) -> str:
             for role in plan.roles
         ]
     )
+
+
+def _imports(names: Sequence[str]) -> str:
+    """Return names as an import of them is written: on one line, or else one on each."""
+    line = ", ".join(names)
+    if len(line) <= _MAX_IMPORTED:
+        return line
+    return "(\n" + "".join(f"    {name},\n" for name in names) + ")"
 
 
 def _tuple(values: Iterable[str]) -> str:

@@ -79,6 +79,8 @@ class ResourceIdentityContract(ResourceTypeHarness):
             again = self.register(lab, body)
 
             assert (again.status, again.body) == (first.status, first.body), spelling
+            tried = lab.request("POST", f"/fhir/r4/{self.resource_type.name}/$validate", body)
+            assert b"with the same content" in tried.body, spelling
             token = f"{escape(sent['system'])}|{escape(spelling)}"
             for query in (f"identifier={token}", f"identifier={escape(spelling)}"):
                 assert self.ids_found(lab, f"{self.resource_type.name}?{query}") == {
