@@ -43,6 +43,34 @@ class TestSpecimen(ResourceTypeContract):
         assert answer.status == 200, answer.body
         assert self.resource_of(first)["id"] in answer.headers["location"]
 
+    def test_create_in_another_spelling_repeats_a_registration(self, lab: Integrator) -> None:
+        value = self.fresh_value()
+        first = self.register(lab, self.body(value))
+        own = self.resource_in(self.body(value))
+        own["accessionIdentifier"]["value"] = f" {value.upper()} "
+        patient = self.body(value)["parameter"][0]["resource"]
+        own = {**own, "contained": [patient], "subject": {"reference": "#p1"}}
+
+        answer = lab.request("POST", "/fhir/r4/Specimen", own)
+        tried = lab.request("POST", "/fhir/r4/Specimen/$validate", own)
+
+        assert answer.headers["location"] == first.headers["location"]
+        assert "with the same content" in tried.issues[0]["diagnostics"]
+
+    def test_two_values_that_are_spelled_alike_are_one_key_with_other_content(
+        self, lab: Integrator
+    ) -> None:
+        value = self.fresh_value()
+        first = self.register(lab, self.body(value))
+        body = self.body(f" {value}")
+        self.resource_in(body)["type"] = {"text": "Urine"}
+
+        again = self.register(lab, body)
+        tried = lab.request("POST", "/fhir/r4/Specimen/$validate", body)
+
+        assert again.body == first.body
+        assert "with other content" in tried.issues[0]["diagnostics"]
+
     def test_a_condition_does_not_mean_the_specimen_of_a_report(self, lab: Integrator) -> None:
         value = self.fresh_value()
         accession = {"system": SYSTEM, "value": value}
