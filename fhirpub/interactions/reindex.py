@@ -38,9 +38,8 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     other keys for what is stored.
     """
     rules = {name: search_indexer.rules for name, search_indexer in searched.items()}
-    before, types = await _rules_in(store), _registered(searched)
-    await refuse_other_keys(store, types, before)
-    after = before | rules | described_rules(types, before)
+    before, types = await refuse_changed_keys(store, searched), _registered(searched)
+    after = {**before, **rules, **described_rules(types, before)}
     if after == before:
         return
     tenants = {tenant.id: tenant for tenant in await store.tenants()}
@@ -49,6 +48,18 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     if there:
         await _take_anew({name: searched[name] for name in there}, tenants, store)
     await store.put_search_rules(dumps(after).decode())
+
+
+async def refuse_changed_keys(
+    store: Store, searched: Mapping[str, SearchIndexer]
+) -> Mapping[str, str]:
+    """Return the rules by which what a store holds was computed, searches and keys.
+
+    Raises StoreUnavailable, and ConfigurationError if the types declare other keys for it.
+    """
+    before = await _rules_in(store)
+    await refuse_other_keys(store, _registered(searched), before)
+    return before
 
 
 async def is_indexed(store: Store, searched: Mapping[str, SearchIndexer]) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter
 from fhirpub.plugin_api.event import EVENT_TYPE
 from fhirpub.plugin_api.search import SEARCH_TYPES
+from fhirpub.plugin_host.functions import wrong_function
 from fhirpub.plugin_host.identifier_check import identifier_problems_of
 from fhirpub.problems import ALL
 
@@ -65,7 +65,7 @@ _GIVEN = {"rules": ("Entry", "RuleContext"), "events": ("Change",)}
 
 def _malformed_others(declared: Any) -> Iterator[str]:
     for field, given in _GIVEN.items():
-        yield from _wrong_function(field, getattr(declared, field), given)
+        yield from wrong_function(field, getattr(declared, field), given)
     yield from _malformed_search(declared)
     flow, schemas = declared.state_flow, declared.schemas
     if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
@@ -98,7 +98,7 @@ def _malformed_parts(parts: Any) -> Iterator[str]:
         for field in ("name", "type", "referred_by"):
             if not isinstance(getattr(part, field), str):
                 yield f"part {part.name}: {field} must be a string"
-        found = [*_wrong_function("rules", part.rules, _GIVEN["rules"]), *_malformed_member(part)]
+        found = [*wrong_function("rules", part.rules, _GIVEN["rules"]), *_malformed_member(part)]
         yield from (f"part {part.name}: {said}" for said in found)
 
 
@@ -129,19 +129,6 @@ def _malformed_member(part: Part) -> Iterator[str]:
         yield "a part that repeats cannot be required: set required=False"
     if part.repeats and part.include_in_events:
         yield "a part that repeats cannot be included in events"
-
-
-def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator[str]:
-    """Report values that are not functions, or functions with the wrong parameters."""
-    if not callable(function):
-        yield f"{field} must be a function"
-        return
-    try:
-        inspect.signature(function).bind(*given)
-    except TypeError:
-        yield f"{field} must be a function of {' and '.join(given)}"
-    except ValueError:  # written in C, it does not say what it takes
-        return
 
 
 def _malformed_search(declared: ResourceType | Part) -> list[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.plugin_api import IdentifierRule, ValueForm
 from fhirpub.plugin_api.identifier import BLANKS, CASES, EXACTLY_ONE
+from fhirpub.plugin_host.functions import wrong_function
 
 MAX_IDENTIFIERS = 100
 """So many identifiers a rule may allow at most: each is compared, and is a search value."""
@@ -68,7 +68,7 @@ def _malformed_form(form: ValueForm) -> Iterator[str]:
         yield f"pattern is no regular expression: {problem}"
     if not form.words.strip():
         yield "words must say what a value must be"
-    yield from _wrong_function("check", form.check, ("value",))
+    yield from wrong_function("check", form.check, ("value",))
     yield from _wrong_prefix(form)
 
 
@@ -82,19 +82,7 @@ def _wrong_prefix(form: ValueForm) -> Iterator[str]:
 
 def _malformed_function(rule: IdentifierRule) -> Iterator[str]:
     if rule.key is not None:
-        yield from _wrong_function("key", rule.key, ("resource",))
-
-
-def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator[str]:
-    if not callable(function):
-        yield f"{field} must be a function"
-        return
-    try:
-        inspect.signature(function).bind(*given)
-    except TypeError:
-        yield f"{field} must be a function of {' and '.join(given)}"
-    except ValueError:  # written in C, it does not say what it takes
-        return
+        yield from wrong_function("key", rule.key, ("resource",))
 
 
 def _contradictions(rule: IdentifierRule) -> Iterator[str]:

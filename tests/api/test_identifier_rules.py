@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 
 from fhirpub.administration.erasure.meant import find_meant
 from fhirpub.administration.erasure.work import Work
+from fhirpub.cli.check import check
 from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.testing.service import Answer, Integrator, RunningService
@@ -68,13 +70,18 @@ def serve(
     url = store_url(f"rules-{tmp_path.name}")
 
     def with_plugin(text: str) -> RunningService:
-        sys.modules.pop("trial_of_rules", None)
-        (home / "trial_of_rules.py").write_text(text)
+        replace_plugin(tmp_path, text)
         config = Config(plugins=PluginsConfig(enabled=["trial"]))
         return RunningService(tmp_path / "service", config=config, store_url=url)
 
     yield with_plugin
     sys.modules.pop("trial_of_rules", None)
+
+
+def replace_plugin(folder: Path, text: str) -> None:
+    """Let the plugin have another text."""
+    sys.modules.pop("trial_of_rules", None)
+    (folder / "plugin" / "trial_of_rules.py").write_text(text)
 
 
 def registered(lab: Integrator, value: str) -> Answer:
@@ -109,6 +116,24 @@ def test_a_rule_that_gives_stored_resources_other_keys_stops_the_start(serve: Se
     with serve(declaring(BASE)) as service:
         again = registered(service.another_client(lab.tenant), "a-1")
         assert "/_history/1" in again.headers["location"]
+
+
+def test_the_command_check_says_so_before_the_start(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(declaring(BASE)) as service:
+        registered(service.integrator(), "a-1")
+        address = service.services.config.storage.url
+    monkeypatch.setenv("FHIRPUB_STORAGE__URL", address)
+    monkeypatch.setenv("FHIRPUB_PLUGINS__ENABLED", "trial")
+    monkeypatch.chdir(tmp_path)
+    replace_plugin(tmp_path, declaring(UPPER))
+
+    done = CliRunner().invoke(check, [])
+
+    (line,) = [line for line in done.stdout.splitlines() if "identifiers" in line.split()[:2]]
+    assert line.startswith("error")
+    assert "1 of 1 resources" in line
 
 
 def test_a_rule_that_gives_them_the_same_keys_is_taken(serve: Serve) -> None:
