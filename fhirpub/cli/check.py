@@ -35,6 +35,7 @@ from fhirpub.errors import (
     StoreUnavailable,
 )
 from fhirpub.fhir.times import instant
+from fhirpub.interactions.reindex import refuse_changed_keys
 from fhirpub.plugin_host import loader as plugin_loader
 from fhirpub.plugin_host.schemas import schema_and_element_problems
 from fhirpub.runtime.clock import now_ms
@@ -204,7 +205,12 @@ async def _clients(config: Config) -> AsyncIterator[Finding]:
 async def _schemas(config: Config) -> AsyncIterator[Finding]:
     async with build_services(config) as services:
         names = ", ".join(services.types)
-    yield Finding("schemas", "ok", f"compiled for {names}")
+        yield Finding("schemas", "ok", f"compiled for {names}")
+        try:
+            await refuse_changed_keys(services.store, services.context.searched)
+        except ConfigurationError as problem:
+            for error in _errors("identifiers", problem):
+                yield error
 
 
 async def _reporting(subject: str, findings: AsyncIterator[Finding]) -> AsyncIterator[Finding]:

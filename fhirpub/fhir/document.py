@@ -18,6 +18,7 @@ from typing import Any
 import pybase64
 
 from fhirpub.errors import Issue
+from fhirpub.fhir.elements import each_item
 from fhirpub.fhir.explanation.advice import explain_base64
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.problems import ContentProblem
@@ -159,13 +160,11 @@ def attachment_info(
 def attachments_of(
     resource: Mapping[str, Any], elements: Sequence[str]
 ) -> Iterator[tuple[str, JsonObject]]:
-    """Return the attachments below these elements, with their places."""
+    """Return the attachments at these elements, with their places; dots go deeper."""
     for element in elements:
-        items = resource.get(element)
-        if isinstance(items, list):
-            for index, item in enumerate(items):
-                if isinstance(item, dict):
-                    yield f"{element}[{index}]", item
+        for at, item in each_item(resource, element):
+            if isinstance(item, dict):
+                yield at, item
 
 
 def decode(text: str) -> bytes | None:

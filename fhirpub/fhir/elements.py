@@ -108,6 +108,26 @@ def items_of(resource: Mapping[str, Any], path: str) -> list[tuple[str, Any]]:
     ]
 
 
+def each_item(holder: Mapping[str, Any], path: str, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of an element as `items_of` returns them, one after the other.
+
+    ``at`` is the place of the holder. A list of thousands of objects without what the path leads
+    to costs little.
+    """
+    name, _, rest = path.partition(".")
+    member = holder.get(name)
+    if member is None:
+        return
+    inner = rest.partition(".")[0]
+    place = f"{at}.{name}" if at else name
+    is_list = type(member) is list
+    for index, item in enumerate(member if is_list else (member,)):
+        if not rest:
+            yield f"{place}[{index}]" if is_list else place, item
+        elif type(item) is dict and inner in item:
+            yield from each_item(item, rest, f"{place}[{index}]" if is_list else place)
+
+
 def literals_of(elements: Iterable[Any]) -> Iterator[str]:
     """Yield what elements refer to, those that are references with a literal."""
     for element in elements:

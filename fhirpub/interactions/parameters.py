@@ -12,6 +12,7 @@ from fhirpub.errors import TooLarge
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.identity.identification import identification_of
 from fhirpub.interactions.indexing.persons import (
     PATIENT,
     StatementNames,
@@ -21,6 +22,7 @@ from fhirpub.interactions.indexing.persons import (
     take_statement,
 )
 from fhirpub.interactions.indexing.resolution import (
+    IDENTIFIERS,
     ResolvedParameter,
     check_element,
     resolve_parameters,
@@ -46,6 +48,7 @@ MAX_SEARCH_BYTES = 262_144
 """The maximum number of bytes that they take as JSON: long ones take the writer time as well."""
 _VALUE_SETS = "http://hl7.org/fhir/ValueSet"
 _NOTHING: JsonObject = {}
+_TYPED_IDENTIFIERS = frozenset({f"{IDENTIFIER}:of-type", f"{IDENTIFIERS}:of-type"})
 
 
 class SearchIndexer:
@@ -72,7 +75,9 @@ class SearchIndexer:
         self.member = member
         self.zone = zone
         self.relative_to = f"{without_scheme(fhir_url)}/"
-        known = list(resolve_parameters(resource_type, member))
+        self.identification = identification_of(resource_type)
+        self.identifiers = self._identifier_elements(schemas)
+        known = list(resolve_parameters(resource_type, member, self.identifiers))
         self.parameters = {
             resolved_parameter.parameter.name: resolved_parameter for resolved_parameter in known
         }
@@ -87,17 +92,17 @@ class SearchIndexer:
             for path in parameter.paths
         ]
         self.systems: dict[str, str] = {}
-        identifiers = {} if member else {IDENTIFIER: IDENTIFIER}
+        identifiers = [] if self.identifiers else [(IDENTIFIER, IDENTIFIER)]
         for name, parameter in stored.items():
             for path in parameter.paths:
                 values = check_element(parameter, path, resource_type, schemas)
                 self.systems[name] = terminology.system_of(f"{_VALUE_SETS}/{values}")
                 if values == "Identifier":
-                    identifiers[name] = path
-        self.typed = {name: f"{name}:of-type" for name in identifiers}
+                    identifiers.append((name, path))
+        self.typed = {name: f"{name}:of-type" for name, _path in identifiers}
         """Under which names identifiers are stored together with their types."""
         self._taken_typed = [
-            (self.typed[name], *path.partition(".")[::2]) for name, path in identifiers.items()
+            (self.typed[name], *path.partition(".")[::2]) for name, path in identifiers
         ]
         alone = [part for part in resource_type.parts if not part.repeats]
         self._chained = {
@@ -110,6 +115,18 @@ class SearchIndexer:
         )
         types = [part.type for part in alone]
         self._only = [part for part in alone if types.count(part.type) == 1]
+
+    def _identifier_elements(self, schemas: Schemas) -> tuple[str, ...]:
+        """Return the elements whose identifiers are search values; none if its key finds it.
+
+        A member may have several identifiers, or none (ADR 24), as the rule of a type may say.
+        """
+        if self.member is None and self.identification.is_single:
+            return ()
+        declared = self.identification.rule.elements
+        has_list = schemas.element(self.type.name, IDENTIFIER) is not None
+        usual = (IDENTIFIER,) if has_list or declared == (IDENTIFIER,) else ()
+        return tuple(dict.fromkeys((*usual, *declared)))
 
     @cached_property
     def statements(self) -> Mapping[str, StatementNames]:
@@ -131,8 +148,13 @@ class SearchIndexer:
             *([self._chain_of_member] if self._chain_of_member else ()),
             *([sorted(self.statements)] if self.statements else ()),
             *(self.person_systems if self.statements or self._chain_of_member else ()),
+            *([self.identification.described] if self._has_normal_forms else ()),
         ]
         return hashlib.sha256(dumps(described)).hexdigest()[:16]
+
+    @property
+    def _has_normal_forms(self) -> bool:
+        return self.identification.has_forms
 
     def chains_of(self, known: ResolvedParameter, target: str) -> list[str]:
         """Return under which names the identifiers of what is referred to are stored."""
@@ -253,6 +275,12 @@ class SearchIndexer:
             _refuse_excess(len(values), len(encoded))
         return encoded
 
+    def _in_normal_form(self, identifier: JsonObject) -> JsonObject:
+        """Return an identifier whose value is as it is compared."""
+        system, value = identifier.get("system"), identifier.get("value")
+        normal = self.identification.normal(system, value)
+        return identifier if normal == value else {**identifier, "value": normal}
+
     def _declared_values(self, resource: JsonObject) -> list[SearchValue]:
         """Return what the parameters of the type find a resource by."""
         values: list[SearchValue] = []
@@ -264,6 +292,8 @@ class SearchIndexer:
                 found = values_at(resource, head, rest)
             elif type(found) is not list:
                 found = (found,)
+            if self._has_normal_forms and name == IDENTIFIERS:
+                found = [self._in_normal_form(item) for item in found]
             for item in found:
                 take(values, name, item, self)
             if found and len(values) == before:
@@ -275,7 +305,8 @@ class SearchIndexer:
         for name, head, rest in self._taken_typed:
             for item in values_at(resource, head, rest) if head in resource else ():
                 if "type" in item:
-                    extract_typed(values, name, item)
+                    is_key = self._has_normal_forms and name in _TYPED_IDENTIFIERS
+                    extract_typed(values, name, self._in_normal_form(item) if is_key else item)
         if not ids:
             return values
         own = {(part.type, ids.get(part.name)) for part in self._only}

@@ -123,7 +123,11 @@ def _merge_patch(patch: Any, before: JsonObject, resource_type: ResourceType) ->
     values = {
         item: _merged(before.get(item), named[item]) for item in names if named[item] is not None
     }
-    return Fields(frozenset(names), values, _refuse_others(named, resource_type))
+    refused = _refuse_others(named, resource_type)
+    kept_apart = list(_documents_kept_apart(before, values, resource_type))
+    if kept_apart:
+        raise BrokenRule([*refused, *kept_apart])
+    return Fields(frozenset(names), values, refused)
 
 
 def _merged(target: Any, patch: Any) -> Any:
@@ -286,7 +290,7 @@ def _markers_in(value: Any) -> int:
 def _updatable_of(names: Iterable[str], resource_type: ResourceType) -> list[str]:
     """Return those of the members that can be updated."""
     updatable = resource_type.updatable
-    without_siblings = {f"_{element}" for element in resource_type.attachments}
+    without_siblings = {f"_{path.partition('.')[0]}" for path in resource_type.attachments}
     return [
         item
         for item in names

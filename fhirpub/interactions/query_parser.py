@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fhirpub.errors import SearchTooCostly
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
-from fhirpub.interactions.indexing.resolution import ResolvedParameter
+from fhirpub.interactions.indexing.resolution import IDENTIFIERS, ResolvedParameter
 from fhirpub.interactions.indexing.values import units_under
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.page_parser import Asked, PageReading
@@ -27,6 +27,8 @@ from fhirpub.tenant import Tenant, is_resource_id
 
 IGNORED = frozenset({"_format", "_pretty"})
 
+_IDENTIFIERS = frozenset({IDENTIFIER, IDENTIFIERS})
+"""The names under which identifiers are compared in their normal form."""
 _NAME = re.compile(r"(?P<name>[^:.]+)(?::(?P<modifier>[^.]*))?(?:\.(?P<further>.+))?", re.DOTALL)
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
@@ -60,6 +62,7 @@ class Reading(PageReading):
         self._conditions = 0
         self._tenant = tenant
         self._alone = alone
+        self._identification = searched.identification
         self._values = ValueParser(
             searched,
             tenant,
@@ -114,11 +117,11 @@ class Reading(PageReading):
     # Parameters that every resource has.
 
     def _identifier(self, asked: Asked) -> bool:
-        if self._searched.member and not self._alone:  # it is one of the search values (ADR 24)
-            return self._parameter(asked)
+        if self._searched.identifiers and not (self._alone and self._identification.is_single):
+            return self._identifier_among_values(asked)
         if asked.modifier or asked.further:
             return self._token(IDENTIFIER, asked)
-        matches = self._values.tokens(asked.name, asked.value)
+        matches = self._identification.matches_of(self._values.tokens(asked.name, asked.value))
         # Every identifier here has a system, so that "|value" never matches.
         matches = [match for match in matches if match.system != ""]
         if all(match.system and match.value for match in matches):
@@ -133,6 +136,13 @@ class Reading(PageReading):
             self.identifiers.append(tuple(matches))
             self._conditions += _count_systems(matches)
         return True
+
+    def _identifier_among_values(self, asked: Asked) -> bool:
+        """Read the identifier of a type whose resources may have several (ADR 24, ADR 41)."""
+        if self._alone and self._searched.member:
+            # What came with another resource has no key.
+            self._demand(IDENTIFIER, [TokenMatch("", "")], negated=True)
+        return self._parameter(asked)
 
     def _id(self, asked: Asked) -> bool:
         if asked.modifier or asked.further:
@@ -183,12 +193,18 @@ class Reading(PageReading):
             self._missing(name, asked, ANYTHING)
         elif asked.modifier in ("", "not"):
             negated = asked.modifier == "not"
-            self._demand(name, self._values.tokens(asked.name, asked.value), negated=negated)
+            matches = self._values.tokens(asked.name, asked.value)
+            if name in _IDENTIFIERS:
+                matches = self._identification.matches_of(matches)
+            self._demand(name, matches, negated=negated)
         elif asked.modifier == "of-type" and name in self._searched.typed:
-            self._demand(self._searched.typed[name], self._values.typed(asked.name, asked.value))
+            typed = self._values.typed(
+                asked.name, asked.value, self._identification if name in _IDENTIFIERS else None
+            )
+            self._demand(self._searched.typed[name], typed)
         else:
-            typed = ["of-type"] if name in self._searched.typed else []
-            self.refuse_modifiers(asked, "missing", "not", *typed)
+            more = ["of-type"] if name in self._searched.typed else []
+            self.refuse_modifiers(asked, "missing", "not", *more)
         return True
 
     def _date(self, name: str, asked: Asked) -> bool:

@@ -151,10 +151,9 @@ def receive_registration(
     content = parse(body, is_xml=is_xml)
     yield
     submission = read_body(content, context.types[type_name])
-    key = key_of(submission)
     yield
     take_documents(submission)
-    return Received(submission, key, body, is_xml, read_body)
+    return Received(submission, key_of(submission), body, is_xml, read_body)
 
 
 def validate_registration(
@@ -197,15 +196,8 @@ def read_numbered(
 
 
 def key_of(submission: Submission) -> Key | None:
-    """Return the type, system and value from which the id follows, if there are any.
-
-    It is called before validation, which may change the resource, and asks of the identifier
-    only what every release has: rules that refuse it today did not exist when it was registered.
-    """
-    match submission.entry.resource.get("identifier"):
-        case [{"system": str(system), "value": str(value)}]:
-            return submission.type.name, system, value
-    return None
+    """Return the type, system and value from which the id follows, if they were found."""
+    return None if submission.key is None else (submission.type.name, *submission.key)
 
 
 def reserve_nothing(_size: int) -> Callable[..., None]:
@@ -281,9 +273,8 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     """Build from a valid submission what is to be stored; pure. Raises TooLarge."""
     submission.remove_placeholders()
     resource, resource_type = submission.entry.resource, submission.type
-    identifier = resource["identifier"][0]
-    key = (resource_type.name, identifier["system"], identifier["value"])
-    resource_id = tenant.resource_id(*key)
+    system, value = submission.known_key
+    resource_id = tenant.resource_id(resource_type.name, system, value)
     ids_of_parts, alone, persons = _ids_of_parts(submission, resource_id, tenant, context)
     references.point_references_at(submission, ids_of_parts, resource_id)
     rules.write_narratives_in_characters(submission)
@@ -305,14 +296,17 @@ def build_candidate(submission: Submission, tenant: Tenant, context: Context) ->
     members = first_versions(
         submission, ids_of_parts, parts, number=number, now=now, context=context
     )
-    change = Change(id=resource_id, version=number, after=stored, before=None, parts=parts)
+    key = {"system": system, "value": value}
+    change = Change(
+        id=resource_id, version=number, after=stored, before=None, parts=parts, identifier=key
+    )
     attached, blobs = attach(to_blobs(submission.documents))
     version = Version(
         id=resource_id,
         version=number,
         type=resource_type.name,
-        system=identifier["system"],
-        value=identifier["value"],
+        system=system,
+        value=value,
         status=resource["status"],
         created=now,
         updated=now,

@@ -12,8 +12,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
+from fhirpub.interactions.identity.stored_rules import (
+    changed_rules,
+    described_rules,
+    refuse_other_keys,
+)
 from fhirpub.interactions.indexing.persons import is_own, persons_of
 from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.plugin_api import ResourceType
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.store import Store
@@ -28,11 +34,12 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     """Bring the values of all versions up to date; costs one read if they are.
 
     Safe to interrupt, to repeat, and for several processes at once. Types that are not enabled
-    are left as they are. Raises StoreUnavailable.
+    are left as they are. Raises StoreUnavailable, and ConfigurationError if the types declare
+    other keys for what is stored.
     """
     rules = {name: search_indexer.rules for name, search_indexer in searched.items()}
-    before = await _rules_in(store)
-    after = before | rules
+    before, types = await refuse_changed_keys(store, searched), _registered(searched)
+    after = {**before, **rules, **described_rules(types, before)}
     if after == before:
         return
     tenants = {tenant.id: tenant for tenant in await store.tenants()}
@@ -43,10 +50,29 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     await store.put_search_rules(dumps(after).decode())
 
 
+async def refuse_changed_keys(
+    store: Store, searched: Mapping[str, SearchIndexer]
+) -> Mapping[str, str]:
+    """Return the rules by which what a store holds was computed, searches and keys.
+
+    Raises StoreUnavailable, and ConfigurationError if the types declare other keys for it.
+    """
+    before = await _rules_in(store)
+    await refuse_other_keys(store, _registered(searched), before)
+    return before
+
+
 async def is_indexed(store: Store, searched: Mapping[str, SearchIndexer]) -> bool:
     """Return whether the values in a store are those that these types are searched by."""
     before = await _rules_in(store)
+    if changed_rules(_registered(searched), before):
+        return False
     return all(before.get(name) == one.rules for name, one in searched.items())
+
+
+def _registered(searched: Mapping[str, SearchIndexer]) -> dict[str, ResourceType]:
+    """Return the types whose resources do not only come with others: these alone have keys."""
+    return {name: one.type for name, one in searched.items() if one.type.create_statuses}
 
 
 async def _rules_in(store: Store) -> JsonObject:

@@ -11,7 +11,6 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from fhirpub.config.settings import ABSOLUTE_URI
 from fhirpub.errors import MAX_ISSUES, BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document
 from fhirpub.fhir.element_check import element_problems
@@ -30,13 +29,11 @@ from fhirpub.interactions.checks.unusual_elements import (
     refuse_modifiers,
 )
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.identity.identification import identification_of
+from fhirpub.interactions.identity.problems import identifier_problems
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import Entry, ResourceType, RuleContext, Rules
 from fhirpub.problems import ContentProblem
-
-MAX_IDENTIFIER_LENGTH = 2048
-"""What is longer fits into no URL, so that it could not be searched for."""
-_MAX_TYPES = 20
 
 
 def refuse(issues: Iterable[Issue], context: Context) -> list[Issue]:
@@ -89,44 +86,6 @@ def check_limits(documents: Iterable[Document], *, most: int, at: str) -> None:
         raise TooLarge(issues)
 
 
-def identifier(resource: Mapping[str, Any]) -> Iterator[Issue]:
-    """Exactly one identifier with system and value (D-44)."""
-    problem, identifiers = ContentProblem.IDENTIFIER_INVALID, resource.get("identifier")
-    if not isinstance(identifiers, list) or len(identifiers) != 1:
-        count = len(identifiers) if isinstance(identifiers, list) else 0
-        found = f"; there are {count}" if count else ""
-        rule = f"must be a list of exactly one identifier, with system and value{found}"
-        yield Issue.error(problem, rule, "identifier")
-        return
-    one = identifiers[0] if isinstance(identifiers[0], dict) else {}
-    for name in ("system", "value"):
-        text = one.get(name)
-        if not isinstance(text, str) or not text.strip():
-            is_other = text is not None and not isinstance(text, str)
-            rule = (
-                "must be a string, in quotation marks"
-                if is_other
-                else "is required and must not be blank"
-            )
-            yield Issue.error(problem, rule, f"identifier[0].{name}")
-    system = one.get("system")
-    if len(f"{system}{one.get('value')}") > MAX_IDENTIFIER_LENGTH:
-        rule = f"system and value must not have more than {MAX_IDENTIFIER_LENGTH} characters"
-        yield Issue.error(problem, rule, "identifier[0]")
-    if len(_type_codings(one)) > _MAX_TYPES:  # the value is a search value with each of them
-        rule = f"must not have more than {_MAX_TYPES} codings"
-        yield Issue.error(problem, rule, "identifier[0].type", code="too-costly")
-    if isinstance(system, str) and system.strip() and not ABSOLUTE_URI.fullmatch(system):
-        rule = "must be an absolute URI, such as https://lab.example/reports"
-        yield Issue.error(problem, rule, "identifier[0].system")
-
-
-def _type_codings(one: Mapping[str, Any]) -> Sequence[Any]:
-    concept = one.get("type")
-    codings = concept.get("coding") if isinstance(concept, dict) else ()
-    return codings if isinstance(codings, list) else ()
-
-
 def structure(
     submission: Submission, context: Context, tenant_id: str
 ) -> Iterator[Iterator[Issue]]:
@@ -136,7 +95,8 @@ def structure(
         yield each_below(envelope, context.schemas.problems("Parameters", envelope.resource))
     statuses = submission.type.create_statuses
     if entry.is_plain:
-        yield each_below(entry, identifier(entry.resource))
+        wrong = identifier_problems(entry.resource, submission.type, context.schemas)
+        yield each_below(entry, wrong)
     else:
         for issues in check_structure(entry.resource, submission.type, context, statuses):
             yield each_below(entry, issues)
@@ -178,12 +138,13 @@ def check_structure(
 
     ``statuses`` are those of the operation, fewer than FHIR has.
     """
-    found = list(identifier(resource))
+    found = identifier_problems(resource, resource_type, context.schemas)
+    said = ("identifier",) if found and identification_of(resource_type).is_single else ()
     yield iter(found)
     yield (
         _narrowed(issue, resource, statuses)
         for issue in context.schemas.problems(resource_type.name, resource)
-        if not (found and issue.expression.startswith("identifier"))  # the rule says it better
+        if not issue.expression.startswith(said)  # the rule says it better
     )
     yield from contained(resource, context)
 

@@ -17,13 +17,15 @@ from fhirpub.interactions import rules
 from fhirpub.interactions.checks.all_problems import all_problems
 from fhirpub.interactions.checks.narrative_truth import is_contradicted, refuse_untrue
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.identity.problems import has_usual_identifier, refuse_other_key
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.patients.parts import current_parts
 from fhirpub.interactions.submission.record import parse
-from fhirpub.interactions.validation.usual import has_usual_identifier, mark_if_plain
+from fhirpub.interactions.validation.usual import mark_if_plain
 from fhirpub.interactions.versions import (
     attach,
     events_of,
+    key_of,
     still_attached,
     to_blobs,
     with_server_meta,
@@ -99,6 +101,7 @@ def _prepare(
             entry, resource_type, documents, context, context.rules_for(tenant.id)
         ),
         [refuse_untrue(before, after, resource_type.name)],
+        [refuse_other_key(before, after, resource_type)],
     )
     if structural:
         problems = yield from all_problems(
@@ -213,7 +216,7 @@ class _NewIssues:
 
     def structural(self, entry: Entry, resource_type: ResourceType) -> list[Issue]:
         """Return what is wrong by the schema; what it contained before is not looked at."""
-        if entry.is_plain and has_usual_identifier(entry.resource):
+        if entry.is_plain and has_usual_identifier(entry.resource, resource_type):
             return []
         kept = {"contained"} - self.fields.names
 
@@ -286,7 +289,14 @@ def _next_version(
     number, now = latest.version + 1, max(context.clock(), latest.updated + 1)
     stored = with_server_meta(after, latest.id, version=number, updated=now)
     parts = loads_stored(latest.parts) if latest.parts else {}
-    change = Change(id=latest.id, version=number, after=stored, before=before, parts=parts)
+    change = Change(
+        id=latest.id,
+        version=number,
+        after=stored,
+        before=before,
+        parts=parts,
+        identifier=key_of(latest),
+    )
     body = dumps(stored)
     documents = documents_in(body)
     rules.resource_within_limits(len(body), context)

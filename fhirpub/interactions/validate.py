@@ -88,8 +88,9 @@ def try_registration(
         submission = read_body(content, resource_type)
     except Refused as refusal:
         return Trial(rules.sorted_for_response(refusal.issues, context))
-    version, key = None, key_of(submission)
+    version = None
     take_documents(submission)
+    key = key_of(submission)
     yield
     try:
         submission, issues = yield from validate_leniently(

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fhirpub.errors import SearchTooCostly
 from fhirpub.fhir.date_value import TIME_RULE, split_prefix
 from fhirpub.fhir.search_value import plain, quantity_of, token_of, typed_of, values_of
+from fhirpub.interactions.identity.identification import Identification
 from fhirpub.interactions.indexing.numbers import (
     NUMBER_RULE,
     about,
@@ -67,14 +68,21 @@ class ValueParser:
             self._wrong(name, "must be value, system|value, system| or |value")
         return [TokenMatch(token.system, token.value) for token in tokens if token is not None]
 
-    def typed(self, name: str, value: str) -> list[TokenMatch]:
-        """Read identifiers with their types, as ``:of-type`` takes them."""
+    def typed(
+        self, name: str, value: str, identification: Identification | None = None
+    ) -> list[TokenMatch]:
+        """Read identifiers with their types, as ``:of-type`` takes them.
+
+        With the rule of a type for its identifiers, their values stand there in each form.
+        """
         read = [typed_of(text) for text in self._split(name, value) or [""]]
         if None in read:
             self._wrong(name, "must be system|code|value with :of-type")
         known = [item for item in read if item is not None]
         return [
-            TokenMatch(system, encode_typed_code(code, number)) for system, code, number in known
+            TokenMatch(system, encode_typed_code(code, spelling))
+            for system, code, number in known
+            for spelling in (identification.spellings_of(number) if identification else [number])
         ]
 
     def times(self, name: str, value: str) -> list[TimeMatch] | None:

@@ -93,6 +93,11 @@ def still_attached(latest: Version, documents: Collection[str]) -> tuple[Blob, .
     return tuple(blob for blob in latest.attached if blob.sha256 in documents)
 
 
+def key_of(version: Version) -> Mapping[str, str]:
+    """Return the key of a version for its events."""
+    return {"system": version.system, "value": version.value}
+
+
 def events_of(change: Change, resource_type: ResourceType) -> bytes:
     """Return the events of a change as they are stored, each with an id that follows from it."""
     return dumps(

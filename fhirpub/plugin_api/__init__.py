@@ -8,6 +8,7 @@ from fhirpub.plugin_api.composition import CompositionEvents
 from fhirpub.plugin_api.context import PluginContext, setting
 from fhirpub.plugin_api.event import Change, Event
 from fhirpub.plugin_api.hookspecs import hookimpl
+from fhirpub.plugin_api.identifier import IdentifierRule, ValueForm
 from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.operations import (
     Operation,
@@ -38,6 +39,7 @@ __all__ = [
     "EventRejected",
     "EventSink",
     "Events",
+    "IdentifierRule",
     "Issue",
     "KeyProvider",
     "Operation",
@@ -52,6 +54,7 @@ __all__ = [
     "Rules",
     "SearchParameter",
     "SinkEvent",
+    "ValueForm",
     "hookimpl",
     "items_of",
     "organization",

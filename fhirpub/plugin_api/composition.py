@@ -43,7 +43,7 @@ class CompositionEvents:
 
     def __call__(self, change: Change) -> Iterator[Event]:
         resource, before = change.after, change.before
-        identifier = resource["identifier"][0]
+        identifier = change.identifier or resource["identifier"][0]
         data = {
             "id": change.id,
             "version": change.version,

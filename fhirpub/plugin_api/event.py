@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -23,6 +23,8 @@ class Change:
         added: The addresses of the parts that repeat and that a revision adds, such as
             ``Observation/<id>``; empty at a registration.
         changed: The addresses of those that a revision changes.
+        identifier: The system and the value of the key of the resource, the value in the form in
+            which it is compared (ADR 41). The service always states it.
     """
 
     id: str
@@ -32,6 +34,7 @@ class Change:
     parts: Mapping[str, Mapping[str, Any]]
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    identifier: Mapping[str, str] = field(default_factory=dict)
 
 
 EVENT_TYPE = re.compile(r"\A[a-z0-9_]+\.[a-z0-9_]+\Z")

@@ -11,6 +11,7 @@ from fhirpub.fhir.elements import objects_in, places_in, with_identity, with_rul
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api.event import Change, Event
+from fhirpub.plugin_api.identifier import EXACTLY_ONE, IdentifierRule
 from fhirpub.plugin_api.search import SearchParameter
 
 
@@ -168,9 +169,7 @@ class Part:
 class ResourceType:
     """A type that can be registered, read, updated and searched.
 
-    Element names are those of the FHIR R4 definition; dots lead into nested elements. The rule for
-    the identifier (exactly one, with system and value) applies to all types and needs no
-    declaration.
+    Element names are those of the FHIR R4 definition; dots lead into nested elements.
 
     Attributes:
         name: The FHIR type, such as ``DiagnosticReport``.
@@ -181,8 +180,8 @@ class ResourceType:
             (D-114).
         updatable: Elements that an update may name; each is replaced as a whole. ``value[x]``
             stands for every form of a choice; one form replaces another.
-        attachments: Elements of type Attachment (0..*) whose data are documents, stored separately
-            (ADR 3).
+        attachments: Elements of type Attachment whose data are documents, stored separately
+            (ADR 3). Dots lead into nested elements: ``content.attachment``.
         attachments_required: Whether a resource must have at least one of them.
         times: Elements of type dateTime or instant that are stored as UTC (D-65).
         codings: Elements of type CodeableConcept or Coding whose codes are looked up; unknown ones
@@ -201,6 +200,8 @@ class ResourceType:
         schemas: JSON Schemas by type name, for types that the service has none for.
         example: A resource for the OpenAPI description. Together with the examples of its parts,
             to which it refers, it can be registered.
+        identifier: Which identifier is the key of a resource (ADR 41); by default it has exactly
+            one, with system and value.
     """
 
     name: str
@@ -222,6 +223,7 @@ class ResourceType:
     problems: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     example: Mapping[str, Any] = field(default_factory=dict)
+    identifier: IdentifierRule = EXACTLY_ONE
 
     @property
     def canonical(self) -> str:

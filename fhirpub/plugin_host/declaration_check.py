@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter
 from fhirpub.plugin_api.event import EVENT_TYPE
 from fhirpub.plugin_api.search import SEARCH_TYPES
+from fhirpub.plugin_host.functions import wrong_function
+from fhirpub.plugin_host.identifier_check import identifier_problems_of
 from fhirpub.problems import ALL
 
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
-_ELEMENT = re.compile(r"[a-z][A-Za-z0-9]*")
 _PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
 _PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
@@ -33,7 +33,7 @@ _SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "create_statuses": (frozenset, _CODE),
     "update_statuses": (frozenset, _CODE),
     "updatable": (frozenset, _ELEMENT_OR_CHOICE),
-    "attachments": (tuple, _ELEMENT),
+    "attachments": (tuple, _PATH),
     "times": (tuple, _PATH),
     "codings": (tuple, _PATH),
     "summary": (tuple, _ELEMENT_OR_CHOICE),
@@ -51,7 +51,12 @@ def _malformed(declared: ResourceType) -> list[str]:
             found += [f"{field} holds {item!r}, which cannot be a name" for item in strange]
         else:
             found.append(f"{field} must be a {kind.__name__}, not {type(value).__name__}")
-    return [*found, *_malformed_others(declared), *_malformed_parts(declared.parts)]
+    return [
+        *found,
+        *_malformed_others(declared),
+        *_malformed_parts(declared.parts),
+        *identifier_problems_of(declared.identifier),
+    ]
 
 
 _GIVEN = {"rules": ("Entry", "RuleContext"), "events": ("Change",)}
@@ -60,7 +65,7 @@ _GIVEN = {"rules": ("Entry", "RuleContext"), "events": ("Change",)}
 
 def _malformed_others(declared: Any) -> Iterator[str]:
     for field, given in _GIVEN.items():
-        yield from _wrong_function(field, getattr(declared, field), given)
+        yield from wrong_function(field, getattr(declared, field), given)
     yield from _malformed_search(declared)
     flow, schemas = declared.state_flow, declared.schemas
     if not isinstance(flow, Mapping) or not all(isinstance(e, frozenset) for e in flow.values()):
@@ -93,7 +98,7 @@ def _malformed_parts(parts: Any) -> Iterator[str]:
         for field in ("name", "type", "referred_by"):
             if not isinstance(getattr(part, field), str):
                 yield f"part {part.name}: {field} must be a string"
-        found = [*_wrong_function("rules", part.rules, _GIVEN["rules"]), *_malformed_member(part)]
+        found = [*wrong_function("rules", part.rules, _GIVEN["rules"]), *_malformed_member(part)]
         yield from (f"part {part.name}: {said}" for said in found)
 
 
@@ -124,19 +129,6 @@ def _malformed_member(part: Part) -> Iterator[str]:
         yield "a part that repeats cannot be required: set required=False"
     if part.repeats and part.include_in_events:
         yield "a part that repeats cannot be included in events"
-
-
-def _wrong_function(field: str, function: Any, given: Sequence[str]) -> Iterator[str]:
-    """Report values that are not functions, or functions with the wrong parameters."""
-    if not callable(function):
-        yield f"{field} must be a function"
-        return
-    try:
-        inspect.signature(function).bind(*given)
-    except TypeError:
-        yield f"{field} must be a function of {' and '.join(given)}"
-    except ValueError:  # written in C, it does not say what it takes
-        return
 
 
 def _malformed_search(declared: ResourceType | Part) -> list[str]:
@@ -181,14 +173,22 @@ def _contradictions(declared: ResourceType) -> list[str]:
         found.append("create_statuses is empty, so nothing could ever be registered")
     if ("status" in declared.updatable) != bool(declared.update_statuses):
         found.append("status is updatable if, and only if, update_statuses names some")
-    fixed = _NEVER_UPDATED | {
-        part.referred_by.partition(".")[0] for part in declared.parts if not part.repeats
-    }
+    heads = [
+        *(part.referred_by for part in declared.parts if not part.repeats),
+        *declared.identifier.elements,
+    ]
+    fixed = _NEVER_UPDATED | {path.partition(".")[0] for path in heads}
     found += [f"{name} can never be updatable" for name in sorted(declared.updatable & fixed)]
     if declared.attachments_required and not declared.attachments:
         found.append("attachments_required is set, but there are no attachments")
-    twice = sorted(set(declared.attachments) & set(declared.summary))
+    twice = sorted({path.partition(".")[0] for path in declared.attachments} & {*declared.summary})
     found += [f"{name} is an attachment and cannot be in the summary" for name in twice]
+    found += [
+        f"attachments: {one} stands below {other}"
+        for one in declared.attachments
+        for other in declared.attachments
+        if one.startswith(f"{other}.")
+    ]
     return [*found, *_part_problems(declared), *_search_problems(declared)]
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.fhir.schema import Schemas, own_schemas, schema_problems
 from fhirpub.plugin_api import CompositionEvents, ResourceType
+from fhirpub.plugin_api.identifier import EXACTLY_ONE
 from fhirpub.suggestion import did_you_mean
 
 _ANY: frozenset[str] = frozenset()
@@ -15,6 +16,7 @@ _REFERENCE = frozenset({"Reference"})
 _ATTACHMENT = frozenset({"Attachment"})
 _TIMES = frozenset({"dateTime", "instant"})
 _CONCEPTS = frozenset({"CodeableConcept", "Coding"})
+_IDENTIFIER = frozenset({"Identifier"})
 
 
 def compile_schema(types: Mapping[str, ResourceType], owners: Mapping[str, str]) -> Schemas:
@@ -84,6 +86,12 @@ def _describe_elements(declared: ResourceType) -> tuple[str, ...]:
     return events.elements if isinstance(events, CompositionEvents) else ()
 
 
+def _elements_of_key(declared: ResourceType) -> tuple[str, ...]:
+    """Return the elements of identifiers that a rule names; schemas need not have the usual."""
+    rule = declared.identifier
+    return () if rule.elements == EXACTLY_ONE.elements else rule.elements
+
+
 def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Yield each element that a declaration names: the field, the path, the types it may have."""
     for part in declared.parts:
@@ -97,6 +105,7 @@ def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[st
     for field, names, types in (
         ("updatable", sorted(declared.updatable), _ANY),
         ("attachments", declared.attachments, _ATTACHMENT),
+        ("identifier", _elements_of_key(declared), _IDENTIFIER),
         ("times", declared.times, _TIMES),
         ("codings", declared.codings, _CONCEPTS),
         ("summary", declared.summary, _ANY),
@@ -121,8 +130,6 @@ def _wrong_element(
         yield f"{field}: there is no element {path}{_nearest(path, [*known, *choices])}"
     elif types and element.type and element.type not in types:
         yield f"{field}: {path} is of type {element.type}, not {' or '.join(sorted(types))}"
-    elif types is _ATTACHMENT and not element.repeats:
-        yield f"{field}: {path} does not repeat, its data stay where they are"
 
 
 def _wrong_statuses(schemas: Schemas, declared: ResourceType) -> Iterator[str]:

@@ -32,6 +32,7 @@ from fhirpub.storage.records import (
 )
 
 __all__ = [
+    "KEY_RULES",
     "MAX_CHUNK_BYTES",
     "MAX_PAGE_BYTES",
     "MAX_SEARCH_SHARE",
@@ -49,6 +50,8 @@ __all__ = [
     "Version",
 ]
 
+KEY_RULES = "identifier of "
+"""What the names begin with, among the rules of searches, of those that keys follow from."""
 SMALL_BYTES = 64 * 1024
 """The size in bytes up to which a document is returned together with its `BlobInfo`."""
 MAX_CHUNK_BYTES = 512 * 1024

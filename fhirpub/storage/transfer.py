@@ -27,7 +27,7 @@ from fhirpub.sealed import is_sealed
 from fhirpub.storage.contract import Client, SigningKey, Version
 from fhirpub.storage.erasure.tombstones import is_emptied, is_erased
 from fhirpub.storage.store import Store
-from fhirpub.storage.transfer_orders import copy_erasures, copy_quotas
+from fhirpub.storage.transfer_orders import copy_erasures, copy_quotas, rules_of_keys
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
 from fhirpub.tenant import Tenant
 
@@ -174,7 +174,7 @@ async def _say_search_rules(source: Store, target: Store) -> None:
     source may have reindexed its own in the meantime.
     """
     rules, there = await source.search_rules() or _NO_RULES, await target.search_rules()
-    said = rules if there in ("", rules) else _NO_RULES
+    said = rules if there in ("", rules) else rules_of_keys(rules, there)
     if said != there:
         await target.put_search_rules(said)
 

@@ -1,12 +1,19 @@
-"""From one store into another: what operators ordered, which is quotas, erasures and holds."""
+"""From one store into another: what operators ordered, which is quotas, erasures and holds.
+
+And by which rules the keys in it were made.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
+
+from fhirpub.storage.contract import KEY_RULES
 from fhirpub.storage.store import Store
 
 _PAGE = 100
+_OF_TWO = '{"rule":"that of two stores"}'
 
 
 async def copy_erasures(source: Store, target: Store) -> None:
@@ -41,3 +48,25 @@ async def copy_quotas(source: Store, target: Store) -> list[str]:
         await target.put_quota_overrides(new)
     differing = [item for item in ours if there.get((item.owner, item.quota), item) != item]
     return [f"{item.quota} of {item.owner}" for item in differing]
+
+
+def rules_of_keys(rules: str, there: str) -> str:
+    """Return the rules of two stores that keys follow from (ADR 41).
+
+    Where they differ it is none that a type declares, so that the next start compares the keys.
+    """
+    one, other = _read(rules), _read(there)
+    kept = {
+        name: said if one.get(name, said) == other.get(name, said) else _OF_TWO
+        for name, said in {**one, **other}.items()
+        if name.startswith(KEY_RULES)
+    }
+    return orjson.dumps(kept).decode()
+
+
+def _read(rules: str) -> dict[str, str]:
+    try:
+        read = orjson.loads(rules)
+    except orjson.JSONDecodeError:
+        return {}
+    return read if isinstance(read, dict) else {}

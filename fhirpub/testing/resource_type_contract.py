@@ -6,6 +6,7 @@ The groups of promises are in `fhirpub.testing.contracts.resource_type`.
 from __future__ import annotations
 
 from fhirpub.testing.contracts.resource_type.acceptance import ResourceAcceptanceContract
+from fhirpub.testing.contracts.resource_type.identity import ResourceIdentityContract
 from fhirpub.testing.contracts.resource_type.members import ResourceMemberContract
 from fhirpub.testing.contracts.resource_type.registration import ResourceRegistrationContract
 from fhirpub.testing.contracts.resource_type.search import ResourceSearchContract
@@ -14,6 +15,7 @@ from fhirpub.testing.contracts.resource_type.updates import ResourceUpdateContra
 
 class ResourceTypeContract(
     ResourceRegistrationContract,
+    ResourceIdentityContract,
     ResourceAcceptanceContract,
     ResourceMemberContract,
     ResourceUpdateContract,

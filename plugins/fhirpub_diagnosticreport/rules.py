@@ -8,6 +8,7 @@ from typing import Any
 from fhirpub.plugin_api import (
     CompositionEvents,
     Entry,
+    IdentifierRule,
     Issue,
     ResourceType,
     RuleContext,
@@ -80,6 +81,7 @@ DIAGNOSTIC_REPORT = ResourceType(
     update_statuses=_UPDATE_STATUSES,
     state_flow=_STATE_FLOW,
     updatable=frozenset({"status", "conclusion", "presentedForm"}),
+    identifier=IdentifierRule(elements=("identifier",), most=1),
     attachments=("presentedForm",),
     attachments_required=True,
     times=(

@@ -11,6 +11,7 @@ from fhirpub.testing.service import RunningService
 
 SHELF = (
     "diagnosticreport encounter medicationrequest servicerequest devicerequest observation".split()
+    + "specimen imagingstudy documentreference vaccination".split()
 )
 
 
@@ -18,7 +19,7 @@ SHELF = (
 def service(
     store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningService]:
-    """The service with all six types."""
+    """The service with all types of the shelf."""
     config = Config(plugins=PluginsConfig(enabled=SHELF))
     folder = tmp_path_factory.mktemp("shelf")
     with RunningService(folder, config=config, store_url=store_url("shelf")) as running:

@@ -12,6 +12,7 @@ from fhirpub.config.retention import policies_of
 from fhirpub.errors import ConfigurationError, InvalidContent, Issue
 from fhirpub.interactions.erasure.patients import patients_by_identifier, resources_of
 from fhirpub.interactions.erasure.retention import check_policies, expired
+from fhirpub.interactions.identity.identification import identification_of
 from fhirpub.problems import OperationProblem
 
 WAYS = ("reports", "report_identifier", "patients", "patient_identifier", "expired")
@@ -39,6 +40,9 @@ async def find_meant(work: Work, given: Mapping[str, Any]) -> Meant:
         if "type" not in given:
             rule = "is required with report_identifier"
             raise InvalidContent([Issue.error(OperationProblem.FIELD_REQUIRED, rule, "type")])
+        declared = work.context.types.get(given["type"])
+        if declared is not None:
+            value = identification_of(declared).normal(system, value)
         return Meant([work.tenant.resource_id(given["type"], system, value)])
     if ways == ["expired"]:
         return await _expired(work)

@@ -36,6 +36,8 @@ _LEFT_OUT = {
     "identifier",
     "status",
 }
+_FIRST_IDENTIFIERS = ("masterIdentifier", "accessionIdentifier")
+"""Elements whose identifier is the key where there is one, before that in `identifier`."""
 _FINISHED = ("completed", "final", "active", "finished", "available")
 _IN_ERROR = "entered-in-error"
 
@@ -60,6 +62,10 @@ class Blueprint:
     times: tuple[str, ...]
     codings: tuple[str, ...]
     summary: tuple[str, ...]
+    identified_by: tuple[str, ...]
+    """The elements of the key, unless that is the only identifier."""
+    has_list: bool
+    """Whether ``identifier`` is a list."""
     body: JsonObject
     """A valid body of ``$register``."""
 
@@ -102,13 +108,15 @@ def blueprint(type_name: str, tables: Tables) -> Blueprint:
     _check(type_name, tables)
     children = dict(tables.children(type_name))
     names = list(_names(type_name, tables))
-    attachments = _of_type(names, "Attachment", repeating=True)
+    attachments = (*_of_type(names, "Attachment"), *_attachments_below(type_name, tables))
+    below = {path.partition(".")[0] for path in attachments}
     statuses = [code for _, code in tables.codes[tables.required_set(children["status"])]]
     shown = [
         name
         for name, element in children.items()
-        if element.get("summary") and "Attachment" not in element["types"]
+        if element.get("summary") and not ({name, *json_names(name, element)} & below)
     ]
+    first = tuple(name for name in _FIRST_IDENTIFIERS if name in children)
     roles = tuple(_roles(children))
     return Blueprint(
         type=type_name,
@@ -121,6 +129,8 @@ def blueprint(type_name: str, tables: Tables) -> Blueprint:
         ),
         codings=_of_type(names, "CodeableConcept"),
         summary=tuple(item for item in shown if item not in _LEFT_OUT),
+        identified_by=(*first, "identifier") if first else (),
+        has_list=children["identifier"]["max"] == "*",
         body=_body(type_name, roles, statuses, tables),
     )
 
@@ -136,9 +146,7 @@ def _check(type_name: str, tables: Tables) -> None:
     identifier, status = children.get("identifier"), children.get("status")
     reason = ""
     if identifier is None or identifier["types"] != ["Identifier"]:
-        reason = "it has no business identifier, which every registration needs"
-    elif identifier["max"] != "*":
-        reason = "its identifier does not repeat, but the rules for all types need a list"
+        reason = "it has no identifier; declare it by hand, with a function as its key"
     elif status is None or status["types"] != ["code"]:
         reason = "it has no status of type code, which registrations set and updates change"
     elif not tables.required_set(status):
@@ -154,14 +162,17 @@ def _names(type_name: str, tables: Tables) -> Iterator[tuple[str, str, Element]]
         yield from zip(json_names(name, element), types, [element] * len(types), strict=False)
 
 
-def _of_type(
-    names: list[tuple[str, str, Element]], wanted: str, *, repeating: bool = False
-) -> tuple[str, ...]:
-    return tuple(
-        name
-        for name, type_name, element in names
-        if type_name == wanted and (element["max"] == "*" or not repeating)
-    )
+def _of_type(names: list[tuple[str, str, Element]], wanted: str) -> tuple[str, ...]:
+    return tuple(name for name, type_name, _element in names if type_name == wanted)
+
+
+def _attachments_below(type_name: str, tables: Tables) -> Iterator[str]:
+    """Yield the attachments in elements that are nested in a resource, one level deep."""
+    for name, element in tables.children(type_name):
+        if element["types"] == ["BackboneElement"]:
+            for inner, nested in tables.children(element["path"]):
+                if nested["types"] == ["Attachment"]:
+                    yield f"{name}.{inner}"
 
 
 def _roles(children: dict[str, Element]) -> Iterator[Role]:
@@ -179,9 +190,11 @@ def _roles(children: dict[str, Element]) -> Iterator[Role]:
 def _body(
     type_name: str, roles: tuple[Role, ...], statuses: list[str], tables: Tables
 ) -> JsonObject:
+    one = {"system": f"https://lab.example/{type_name.lower()}", "value": "1001"}
+    has_list = dict(tables.children(type_name))["identifier"]["max"] == "*"
     resource: JsonObject = {
         "resourceType": type_name,
-        "identifier": [{"system": f"https://lab.example/{type_name.lower()}", "value": "1001"}],
+        "identifier": [one] if has_list else one,
         "status": next((name for name in _FINISHED if name in statuses), statuses[0]),
     }
     resource = {**resource, **example_of(type_name, tables), **resource}

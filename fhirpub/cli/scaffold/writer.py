@@ -20,6 +20,9 @@ from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.plugin_api.hookspecs import API_VERSION, group_of
 
+_MAX_IMPORTED = 88 - len("from fhirpub.plugin_api import ")
+_ONE = '{"system": system, "value": value}'
+
 
 def files_of(plan: Blueprint, tables: Tables, hooks: Sequence[str] = ()) -> dict[str, str]:
     """Return the text of every file of a new plugin by its path in the plugin's folder.
@@ -62,6 +65,13 @@ def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
         f"| `{plan.package}/{plan.type}.schema.json` | its JSON Schema, from the tables of R4 |\n"
     )
     lines.append(f'    events=CompositionEvents("{plan.composition}"),\n')
+    rule = ["IdentifierRule"] if plan.identified_by else []
+    if rule:
+        elements = ", ".join(f'"{path}"' for path in plan.identified_by)
+        lines.append(
+            "    # The first that there is is the key. To allow more, set most.\n"
+            f"    identifier=IdentifierRule(elements=({elements})),\n"
+        )
     parts = sorted(role.part for role in plan.roles)
     schema = f'Path(__file__).with_name("{plan.type}.schema.json")'
     if brings_schema:
@@ -75,13 +85,14 @@ def _words(plan: Blueprint, *, brings_schema: bool) -> dict[str, str]:
         "release": __version__,
         "api": str(API_VERSION),
         "group": group_of(API_VERSION),
-        "imports": ", ".join(["CompositionEvents", "ResourceType", *parts]),
+        "imports": _imports(["CompositionEvents", *rule, "ResourceType", *parts]),
         "parts": _parts(plan),
         "create_statuses": _frozenset(plan.create_statuses),
         "update_statuses": _frozenset(plan.statuses),
         "fields": "".join(lines),
         "schema_imports": "import json\nfrom pathlib import Path\n\n" * brings_schema,
         "schema_reading": f"\n_SCHEMA = {schema}\n" * brings_schema,
+        "identifier": f"[{_ONE}]" if plan.has_list else _ONE,
         "schema_row": row * brings_schema,
     }
 
@@ -94,6 +105,14 @@ def _parts(plan: Blueprint) -> str:
             for role in plan.roles
         ]
     )
+
+
+def _imports(names: Sequence[str]) -> str:
+    """Return names as an import of them is written: on one line, or else one on each."""
+    line = ", ".join(names)
+    if len(line) <= _MAX_IMPORTED:
+        return line
+    return "(\n" + "".join(f"    {name},\n" for name in names) + ")"
 
 
 def _tuple(values: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.document import Document, attachments_of, hash_verdict
+from fhirpub.fhir.elements import each_item
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.web_address import MAX_URL_LENGTH, is_web_address
 from fhirpub.plugin_api import ResourceType
@@ -30,14 +31,23 @@ def check_attachments(
 ) -> Iterator[Issue]:
     """Yield what is missing or wrong, and remarks about what the data turn out to be."""
     by_place = {item.at: item for item in documents}
-    for element in resource_type.attachments:
-        if resource_type.attachments_required and element not in resource:
+    if resource_type.attachments_required:
+        for element in missing_attachments(resource, resource_type):
             yield Issue.error(ContentProblem.ELEMENT_REQUIRED, "is required", element)
     for at, attachment in attachments_of(resource, resource_type.attachments):
         yield from (issue.below(at) for issue in _attachment(attachment))
         document = by_place.get(at)
         if document is not None:
             yield from (issue.below(at) for issue in _content(attachment, document, check))
+
+
+def missing_attachments(resource: JsonObject, resource_type: ResourceType) -> list[str]:
+    """Return the elements of attachments that a resource does not have."""
+    return [
+        path
+        for path in resource_type.attachments
+        if ("." in path or path not in resource) and next(each_item(resource, path), None) is None
+    ]
 
 
 def _attachment(attachment: JsonObject) -> Iterator[Issue]:

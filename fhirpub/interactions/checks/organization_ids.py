@@ -1,4 +1,4 @@
-"""The identifier of a resource must not embed the id of the organization that sends it."""
+"""No identifier of a resource may embed the id of the organization that sends it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from fhirpub.errors import Issue
+from fhirpub.interactions.identity.identification import identification_of
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.problems import ContentProblem
 
@@ -14,15 +15,16 @@ _UUID = re.compile("[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECAS
 
 
 def organization_in_system(submission: Submission, tenant_id: str) -> Iterator[Issue]:
-    """The identifier's system must not embed the organization's id."""
-    system = submission.entry.resource["identifier"][0]["system"].lower()
-    if "%" in system:
-        system = unquote(system).lower()
-    plain = system.replace("-", "")
-    if any(one.replace("-", "") in plain for one in _organization_ids(submission, tenant_id)):
-        rule = "must not contain the organization's id: it comes from the access token"
-        at = "identifier[0].system"
-        yield Issue.error(ContentProblem.TENANT_IN_IDENTIFIER, rule, at)
+    """The system of no identifier among which the key is may embed the organization's id."""
+    resource = submission.entry.resource
+    for at, identifier in identification_of(submission.type).identifiers_in(resource):
+        system = identifier.get("system", "").lower()
+        if "%" in system:
+            system = unquote(system).lower()
+        plain = system.replace("-", "")
+        if any(one.replace("-", "") in plain for one in _organization_ids(submission, tenant_id)):
+            rule = "must not contain the organization's id: it comes from the access token"
+            yield Issue.error(ContentProblem.TENANT_IN_IDENTIFIER, rule, f"{at}.system")
 
 
 def _organization_ids(submission: Submission, tenant_id: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from fhirpub.plugin_api import Part, ResourceType, SearchParameter, r4_parameter
 from fhirpub.storage.criteria import IDENTIFIER
 
 IDENTIFIERS = "identifiers"
-"""The name under which the identifiers of types that can be members are stored."""
+"""The name under which the identifiers are stored of types that may have several, or none."""
 _PATIENT = "Patient"
 _ELEMENTS = {
     "token": frozenset({"CodeableConcept", "Coding", "Identifier", "code", "boolean"}),
@@ -43,10 +43,13 @@ class ResolvedParameter:
 
 
 def resolve_parameters(
-    resource_type: ResourceType, member: Part | None
+    resource_type: ResourceType, member: Part | None, identifiers: tuple[str, ...]
 ) -> Iterator[ResolvedParameter]:
-    """Yield what a type is searched by; ``member`` is the part by which it comes with others."""
-    yield from _common_parameters(resource_type, member)
+    """Yield what a type is searched by; ``member`` is the part by which it comes with others.
+
+    ``identifiers`` are the elements whose identifiers are search values, if they are.
+    """
+    yield from _common_parameters(resource_type, member, identifiers)
     names = {one.paths for one in resource_type.search if one.type == "string"}
     for parameter in resource_type.search:
         yield _resolve(parameter, names)
@@ -62,16 +65,13 @@ def _resolve(parameter: SearchParameter, names: Collection[tuple[str, ...]]) -> 
 
 
 def _common_parameters(
-    resource_type: ResourceType, member: Part | None
+    resource_type: ResourceType, member: Part | None, identifiers: tuple[str, ...]
 ) -> Iterator[ResolvedParameter]:
-    """Yield the parameters that no declaration names.
-
-    The identifier of a member is a search value: it may have several, or none (ADR 24).
-    """
+    """Yield the parameters that no declaration names."""
     if member is None or resource_type.create_statuses or member.statuses:
         yield ResolvedParameter(SearchParameter(name="status", type="token", paths=("status",)))
-    if member is not None:
-        several = SearchParameter(name=IDENTIFIER, type="token", paths=(IDENTIFIER,))
+    if identifiers:
+        several = SearchParameter(name=IDENTIFIER, type="token", paths=identifiers)
         yield ResolvedParameter(several, apart=IDENTIFIERS)
     patients = {part.referred_by: None for part in resource_type.parts if part.type == _PATIENT}
     patients |= {member.patient: None} if member else {}

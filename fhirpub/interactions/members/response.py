@@ -8,9 +8,10 @@ from typing import Any
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.contained import with_contained
+from fhirpub.fhir.document import list_form
 from fhirpub.fhir.elements import reduce_to
 from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject, dumps
+from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.members.versions import parameters_of_members
 from fhirpub.interactions.submission.record import Submission
@@ -52,12 +53,26 @@ def _say_created(type_name: str) -> Issue:
 def _short_form(stored: JsonObject, resource_type: ResourceType, context: Context) -> JsonObject:
     """Return as much of a resource as a summary may have; valid, thus with what is mandatory."""
     mandatory = context.schemas.document(resource_type.name).get("x-mandatory", ())
-    for names in (resource_type.summary, mandatory):
-        short = _reduced(stored, names)
+    heads = {path.partition(".")[0] for path in resource_type.attachments}.intersection(mandatory)
+    if heads:
+        stored = _with_addresses_of_documents(stored, resource_type, context)
+    for names in ((*resource_type.summary, *heads), mandatory):
+        short = _reduced(stored, names, resource_type)
         if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
             return short
     shortened = {name: _first_items(stored[name]) for name in mandatory if name in stored}
-    return _reduced({**stored, **shortened}, mandatory)
+    return _reduced({**stored, **shortened}, mandatory, resource_type)
+
+
+def _with_addresses_of_documents(
+    stored: JsonObject, resource_type: ResourceType, context: Context
+) -> JsonObject:
+    """Return a resource with the addresses of its documents in their place."""
+    shown: JsonObject = loads_stored(dumps(stored))
+    url = f"{context.fhir_url}/Binary/{stored['id']}.{stored['meta']['versionId']}"
+    if list_form(shown, resource_type.attachments, url_of=lambda number: f"{url}.{number}"):
+        shown["meta"] = meta_of_subset(shown)
+    return shown
 
 
 def _first_items(element: Any) -> Any:
@@ -69,9 +84,10 @@ def _first_items(element: Any) -> Any:
     return {name: item[:1] if isinstance(item, list) else item for name, item in element.items()}
 
 
-def _reduced(stored: JsonObject, names: Sequence[str]) -> JsonObject:
+def _reduced(stored: JsonObject, names: Sequence[str], resource_type: ResourceType) -> JsonObject:
     """Return these elements, with the contained resources that they refer to."""
-    short = reduce_to(stored, (*_ALWAYS, *names), siblings=True)
+    identified = resource_type.identifier.elements
+    short = reduce_to(stored, (*_ALWAYS, *identified, *names), siblings=True)
     if len(short) < len(stored):
         short["meta"] = meta_of_subset(stored)
     return with_contained(short, stored)

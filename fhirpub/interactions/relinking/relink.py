@@ -25,7 +25,12 @@ from fhirpub.interactions.patients.parts import (
 from fhirpub.interactions.patients.statements import Source
 from fhirpub.interactions.relinking.corrections import Target, corrected_patient, moved
 from fhirpub.interactions.update import add_next
-from fhirpub.interactions.versions import events_of, still_attached, with_server_meta
+from fhirpub.interactions.versions import (
+    events_of,
+    key_of,
+    still_attached,
+    with_server_meta,
+)
 from fhirpub.plugin_api import Change
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Blob, StoreAdmin, Version
@@ -211,6 +216,7 @@ def _next_version(stored: _Stored, target: Target, note: Note, context: Context)
         before=before,
         parts=parts,
         changed=tuple(f"{member.type}/{member.id}" for member in members),
+        identifier=key_of(newest),
     )
     body = dumps(resource)
     documents = documents_in(body)

@@ -23,7 +23,7 @@ from fhirpub.interactions.repetition.difference import differing_names
 from fhirpub.interactions.revision.patients import is_held, keep_patients
 from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.parameters import from_parameters
-from fhirpub.interactions.versions import events_of, with_server_meta
+from fhirpub.interactions.versions import events_of, key_of, with_server_meta
 from fhirpub.plugin_api import Change, ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import Stages
@@ -128,7 +128,7 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
     parts = list(_changed_parts(candidate, stored))
     changed = {issue.expression for issue in parts}
     problems = [
-        *_unlike_identity(candidate, latest),
+        *_unlike_identity(candidate, latest, resource_type),
         *_fixed_elements(
             names - _described_anew(before, after, changed, resource_type), resource_type
         ),
@@ -149,6 +149,7 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
         parts=loads_stored(stored.parts),
         added=tuple(_address(member) for member in members if member.is_first),
         changed=tuple(_address(member) for member in members if not member.is_first),
+        identifier=key_of(latest),
     )
     version = replace(
         candidate,
@@ -183,11 +184,15 @@ def _next_members(candidate: Version, stored: Stored, updated: int) -> Iterator[
         )
 
 
-def _unlike_identity(candidate: Version, latest: Version) -> Iterator[Issue]:
+def _unlike_identity(
+    candidate: Version, latest: Version, resource_type: ResourceType
+) -> Iterator[Issue]:
     if candidate.id != latest.id:
         rule = "is not the identifier of this resource"
         problem = OperationProblem.ELEMENT_NOT_UPDATABLE
-        yield Issue.error(problem, rule, f"{latest.type}.identifier[0]")
+        elements = resource_type.identifier.elements[:1]
+        at = "identifier[0]" if elements == ("identifier",) else "".join(elements)
+        yield Issue.error(problem, rule, ".".join(filter(None, (latest.type, at))))
 
 
 def _fixed_elements(names: set[str], resource_type: ResourceType) -> Iterator[Issue]:
@@ -195,7 +200,7 @@ def _fixed_elements(names: set[str], resource_type: ResourceType) -> Iterator[Is
     references = {part.referred_by for part in resource_type.repeating}
     elements = resource_type.updatable | references | _OF_EACH_VERSION
     changeable = ", ".join(sorted(elements - {""}))
-    for name in sorted(names - {"identifier"}):
+    for name in sorted(names - {"identifier", *resource_type.identifier.elements}):
         if element_of(name, elements) not in elements:
             rule = f"differs from what is stored; what can be revised: {changeable}"
             at = f"{resource_type.name}.{name}"

@@ -195,7 +195,7 @@ def _entry(
         return None
     _refuse_more(entry, at, issues)
     for element in resource_type.attachments if type_name == resource_type.name else ():
-        if element in entry:
+        if element in entry and "." not in element:
             _merge_attachments(entry.pop(element), resource, element, at, issues)
     return None if len(issues) > known else Entry(resource, f"{at}.resource")
 

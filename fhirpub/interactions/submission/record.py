@@ -24,7 +24,7 @@ class Submission:
     ``parts`` has each part under its name, one that repeats under its name with its number, such
     as ``observation[2]``, and ``declared`` its declaration. ``local`` names each part by the
     literal that references in the body use for it, such as ``Patient/p1`` or ``#p1``.
-    ``documents``, ``undecodable``, ``digest`` and ``remarks`` fill up on the way.
+    ``documents``, ``undecodable``, ``key``, ``digest`` and ``remarks`` fill up on the way.
     """
 
     type: ResourceType
@@ -40,6 +40,8 @@ class Submission:
     undecodable: Sequence[Issue] = ()
     """The issues of documents that are no base64."""
     digest: bytes = b""
+    key: tuple[str, str] | None = None
+    """The system and the value from which the id follows, if there are any (ADR 41)."""
     remarks: list[Issue]
     envelope: Entry | None = None
     """The Parameters without the resources, if they have more than names and resources."""
@@ -59,6 +61,13 @@ class Submission:
     """That of the version to store: above those that an erasure has left (ADR 36)."""
     untaken: Sequence[Entry] = ()
     """The entries of the Parameters that are not taken."""
+
+    @property
+    def known_key(self) -> tuple[str, str]:
+        """The key of a submission that is right, which has one."""
+        if self.key is None:
+            raise ValueError("what is accepted has a key")
+        return self.key
 
     def remove_placeholders(self) -> None:
         """Keep in the resource the contained resources that are no part and that no part needs."""

@@ -20,11 +20,11 @@ from fhirpub.interactions.checks.organization_ids import organization_in_system
 from fhirpub.interactions.checks.person_identifiers import ambiguous_persons
 from fhirpub.interactions.checks.unusual_elements import about_unusual_elements, refuse_modifiers
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.identity.problems import has_usual_identifier
 from fhirpub.interactions.members.checks import check_members
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.usual import (
     has_usual_attachments,
-    has_usual_identifier,
     has_usual_references,
 )
 from fhirpub.plugin_api import Entry, RuleContext
@@ -69,7 +69,9 @@ def _is_structured(submission: Submission, context: Context) -> bool:
         return False
     if envelope is not None and not _is_valid(envelope, context):
         return False
-    return has_usual_identifier(resource) and (is_plain or not any(broken_fhir_rules(submission)))
+    return has_usual_identifier(resource, submission.type) and (
+        is_plain or not any(broken_fhir_rules(submission))
+    )
 
 
 def _is_valid(entry: Entry, context: Context) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fhirpub.config.settings import ABSOLUTE_URI
-from fhirpub.fhir.document import Document
+from fhirpub.fhir.document import Document, attachments_of
 from fhirpub.fhir.strict_json import JsonObject
-from fhirpub.interactions import rules
+from fhirpub.interactions.checks.attachments import missing_attachments
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import Entry, ResourceType
@@ -28,27 +27,12 @@ def mark_if_plain(entry: Entry, context: Context) -> None:
         entry.is_plain, entry.references = True, plain.references_in(entry.resource)
 
 
-def has_usual_identifier(resource: JsonObject) -> bool:
-    """Return whether the rule for the identifier has nothing to say about a resource."""
-    identifiers = resource.get("identifier")
-    if type(identifiers) is not list or len(identifiers) != 1 or "type" in identifiers[0]:
-        return not any(rules.identifier(resource))
-    system, value = identifiers[0].get("system", ""), identifiers[0].get("value", "")
-    return (
-        bool(value.strip())
-        and len(system) + len(value) <= rules.MAX_IDENTIFIER_LENGTH
-        and ABSOLUTE_URI.fullmatch(system) is not None
-    )
-
-
 def has_usual_attachments(
     resource: JsonObject, resource_type: ResourceType, documents: Sequence[Document]
 ) -> bool:
     """Return whether all attachments are documents in PDF with their SHA-256 in hex."""
-    attachments = [one for name in resource_type.attachments for one in resource.get(name, ())]
-    if resource_type.attachments_required and not all(
-        name in resource for name in resource_type.attachments
-    ):
+    attachments = [item for _at, item in attachments_of(resource, resource_type.attachments)]
+    if resource_type.attachments_required and missing_attachments(resource, resource_type):
         return False
     return len(attachments) == len(documents) and all(
         map(_is_usual_attachment, attachments, documents)

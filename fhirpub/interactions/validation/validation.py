@@ -8,6 +8,7 @@ from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.document import extract_attachments
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.identity.identification import Identification, identification_of
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.members.checks import merge_remarks
 from fhirpub.interactions.repetition.digest import digest_of
@@ -79,9 +80,11 @@ class MisplacedCut(Exception):
 
 
 def take_documents(submission: Submission) -> None:
-    """Replace the documents by placeholders and make the digest, before anything else changes.
+    """Replace the documents by placeholders, find the key and make the digest.
 
-    Raises MisplacedCut.
+    It is called before validation, which may change the resource, and asks of the key only what
+    every release has: rules that refuse it today did not exist when it was registered. Raises
+    MisplacedCut.
     """
     submission.documents, submission.undecodable = extract_attachments(
         submission.entry.resource, submission.type.attachments, submission.cut
@@ -90,7 +93,25 @@ def take_documents(submission: Submission) -> None:
         taken = {id(document.data) for document in submission.documents}
         if not taken.issuperset(map(id, submission.cut.values())):
             raise MisplacedCut
-    submission.digest = digest_of(submission)
+    identification = identification_of(submission.type)
+    submission.key = identification.key_in(submission.entry.resource)
+    if identification.has_forms:
+        submission.digest = _digest_in_normal_form(submission, identification)
+    else:
+        submission.digest = digest_of(submission)
+
+
+def _digest_in_normal_form(submission: Submission, identification: Identification) -> bytes:
+    """Return the digest of the same with its key in the form in which it is compared (D-388)."""
+    chosen = identification.chosen_in(submission.entry.resource)
+    if chosen is None or submission.key is None:
+        return digest_of(submission)
+    sent = chosen["value"]
+    chosen["value"] = submission.key[1]
+    try:
+        return digest_of(submission)
+    finally:
+        chosen["value"] = sent
 
 
 def normalize(submission: Submission, context: Context) -> Sequence[Issue]:

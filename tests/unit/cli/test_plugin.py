@@ -20,7 +20,8 @@ from fhirpub.errors import PluginError
 from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.fhir.schema import Schemas
-from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api import IdentifierRule, ResourceType
+from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.hooks import hooks_of
 from fhirpub.plugin_host.schemas import _against
 from fhirpub.plugin_host.sources import available
@@ -50,8 +51,8 @@ def schemas() -> Schemas:
 
 
 def test_most_types_of_r4_that_have_a_status_can_be_registered() -> None:
-    assert len(PLANS) == 83
-    assert {"Immunization", "Procedure", "CarePlan", "Encounter"} <= set(PLANS)
+    assert len(PLANS) == 88
+    assert {"Immunization", "Procedure", "CarePlan", "Composition"} <= set(PLANS)
 
 
 def test_every_example_is_valid_by_the_schema_of_its_type(schemas: Schemas) -> None:
@@ -86,7 +87,34 @@ def test_no_answer_to_a_registration_repeats_a_document() -> None:
     assert "content" not in PLANS["Library"].summary
 
 
-@pytest.mark.parametrize("name", ["Immunization", "CoverageEligibilityResponse", "Observation"])
+def test_every_declaration_is_one_that_a_plugin_may_have() -> None:
+    wrong = {name: problems_of(declared_in(plan)) for name, plan in PLANS.items()}
+
+    assert {name: problems for name, problems in wrong.items() if problems} == {}
+
+
+def test_a_type_with_another_element_for_its_key_declares_it() -> None:
+    manifest, composition = declared_in(PLANS["DocumentManifest"]), PLANS["Composition"]
+
+    assert manifest.identifier == IdentifierRule(elements=("masterIdentifier", "identifier"))
+    assert isinstance(composition.body["parameter"][-1]["resource"]["identifier"], dict)
+
+
+def test_documents_below_elements_are_declared_as_documents() -> None:
+    assert PLANS["DocumentReference"].attachments == ("content.attachment",)
+    assert PLANS["Media"].attachments == ("content",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Immunization",
+        "CoverageEligibilityResponse",
+        "Observation",
+        "DocumentManifest",
+        "Composition",
+    ],
+)
 def test_new_files_are_formatted_and_without_blame(name: str, tmp_path: Path) -> None:
     for path, text in files_of(PLANS[name], TABLES).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
@@ -110,8 +138,7 @@ def test_a_type_that_the_service_has_a_schema_of_brings_none() -> None:
         ("Zzzzzz", "FHIR R4 has no resource type Zzzzzz"),
         ("HumanName", "FHIR R4 has no resource type HumanName"),
         ("DomainResource", "FHIR R4 has no resource type DomainResource"),
-        ("Provenance", "Provenance cannot be registered: it has no business identifier"),
-        ("Composition", "Composition cannot be registered: its identifier does not repeat"),
+        ("Provenance", "it has no identifier; declare it by hand, with a function as its key"),
         ("Patient", "Patient cannot be registered: it has no status of type code"),
     ],
 )

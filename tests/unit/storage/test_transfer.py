@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack
@@ -896,6 +897,33 @@ async def test_what_resources_are_found_by_comes_along(source: Store, target: St
     await source.put_search_rules("new")
     await transfer(source, target)
     assert await target.search_rules() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("there", "kept"),
+    [
+        ({"DiagnosticReport": "b"}, {"identifier of Specimen": "s"}),
+        (
+            {"identifier of Media": "m"},
+            {"identifier of Media": "m", "identifier of Specimen": "s"},
+        ),
+        (
+            {"identifier of Specimen": "other"},
+            {"identifier of Specimen": '{"rule":"that of two stores"}'},
+        ),
+    ],
+)
+async def test_rules_of_keys_stay_where_two_stores_are_joined(
+    source: Store, target: Store, there: dict[str, str], kept: dict[str, str]
+) -> None:
+    await source.put_tenant(replace(Tenant.new("Lab", created=1), id=LAB))
+    ours = {"DiagnosticReport": "a", "identifier of Specimen": "s"}
+    await source.put_search_rules(json.dumps(ours))
+    await target.put_search_rules(json.dumps(there))
+
+    await transfer(source, target)
+
+    assert json.loads(await target.search_rules()) == kept
 
 
 async def test_values_that_the_source_rebuilds_during_a_copy_count_as_of_no_rules(

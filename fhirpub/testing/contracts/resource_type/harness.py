@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
+from fhirpub.interactions.identity.identification import identification_of
 from fhirpub.plugin_api import ResourceType, SearchParameter, items_of
 from fhirpub.testing.service import Answer, Integrator, RunningService
 
@@ -29,9 +30,11 @@ class ResourceTypeHarness:
 
     Attributes:
         resource_type: The declaration under test.
+        system: The system of the keys in the bodies, for types that do not take any.
     """
 
     resource_type: ResourceType
+    system: str = SYSTEM
 
     def body(self, value: str, *, system: str = SYSTEM) -> dict[str, Any]:
         """Return a valid body of ``$register``; subclasses implement it.
@@ -117,6 +120,12 @@ class ResourceTypeHarness:
         """
         assert answer.status == 201, answer.body
         return self.resource_in(answer.json)
+
+    def key_in(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the identifier that is the key of the resource in a body of ``$register``."""
+        chosen = identification_of(self.resource_type).chosen_in(self.resource_in(body))
+        assert chosen is not None
+        return chosen
 
     def path_of(self, answer: Answer) -> str:
         """Return the path of the resource that a response registered."""

@@ -167,27 +167,6 @@ class ResourceRegistrationContract(ResourceTypeHarness):
                 assert lab.get(f"/fhir/r4/{literal}").json["resourceType"] == part.type
             assert found or not part.referred_by or part.repeats
 
-    def test_the_identifier_must_be_exactly_one(self, lab: Integrator) -> None:
-        bodies = [self.body(self.fresh_value()) for _ in range(3)]
-        self.resource_in(bodies[0]).pop("identifier")
-        self.resource_in(bodies[1])["identifier"] *= 2
-        self.resource_in(bodies[2])["identifier"] = []
-
-        answers = [self.register(lab, body) for body in bodies]
-
-        assert [answer.status for answer in answers] == [400, 400, 400]
-        assert {answer.issues[0]["code"] for answer in answers} == {"invalid"}
-
-    @pytest.mark.parametrize("name", ["system", "value"])
-    def test_the_identifier_must_have_system_and_value(self, lab: Integrator, name: str) -> None:
-        body = self.body(self.fresh_value())
-        del self.resource_in(body)["identifier"][0][name]
-
-        answer = self.register(lab, body)
-
-        assert (answer.status, answer.issues[0]["code"]) == (400, "invalid")
-        assert answer.issues[0]["expression"][0].endswith(f"identifier[0].{name}")
-
     def test_an_unknown_property_is_refused_by_its_name(self, lab: Integrator) -> None:
         body = self.body(self.fresh_value())
         self.resource_in(body)["notOfFhir"] = "x"

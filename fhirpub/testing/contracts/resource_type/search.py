@@ -6,7 +6,6 @@ import pytest
 
 from fhirpub.plugin_api import items_of
 from fhirpub.testing.contracts.resource_type.harness import (
-    SYSTEM,
     ResourceTypeHarness,
     escape,
 )
@@ -20,7 +19,7 @@ class ResourceSearchContract(ResourceTypeHarness):
     def test_it_is_found_by_its_identifier(self, lab: Integrator, form: str) -> None:
         value = self.fresh_value()
         resource = self.resource_of(self.register(lab, self.body(value)))
-        token = form.format(system=SYSTEM, value=value)
+        token = form.format(system=self.system, value=value)
 
         bundle = lab.get(f"/fhir/r4/{self.resource_type.name}?identifier={token}").json
 
@@ -82,7 +81,7 @@ class ResourceSearchContract(ResourceTypeHarness):
 
         bundle = (
             service.integrator()
-            .get(f"/fhir/r4/{self.resource_type.name}?identifier={SYSTEM}%7C{value}")
+            .get(f"/fhir/r4/{self.resource_type.name}?identifier={self.system}%7C{value}")
             .json
         )
 
