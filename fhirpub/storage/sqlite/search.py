@@ -10,7 +10,8 @@ a bracket can only be the beginning of a value. See ADR 18.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -21,6 +22,8 @@ from fhirpub.storage.criteria import (
     ID,
     IDENTIFIER,
     LAST_UPDATED,
+    Condition,
+    Either,
     Match,
     Order,
     SortKey,
@@ -33,7 +36,7 @@ from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.search_conditions import (
     COLUMNS,
     Parameters,
-    match_criterion,
+    match_condition,
     match_identified,
     match_one_of,
 )
@@ -52,6 +55,8 @@ _BROUGHT = """
     WHERE m.owner < w.rowid ORDER BY m.owner DESC LIMIT 1
 """
 """The number of the version that a member came with, by the member's own."""
+_MAX_FIELDS = 2_000
+_PARAMETER = re.compile(r":([a-z]\w*)")
 Entry = tuple[int, str | int]
 """A field, and one of the values that a version has in it."""
 _SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
@@ -79,7 +84,9 @@ class _Fields(dict[str, int]):
         self._of = tenant, type_name
 
     def __missing__(self, name: str) -> int:
-        number = self[name] = field_number(*self._of, name)
+        number = field_number(*self._of, name)
+        if len(self) < _MAX_FIELDS:  # units and codes of composites are parts of names
+            self[name] = number
         return number
 
 
@@ -136,20 +143,51 @@ def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
     by_value = any(all(match.value is not None for match in group) for group in query.identifiers)
     if query.ids is not None or by_value:
         return []
-    found: list[Source] = []
-    for criterion in query.criteria:
-        if not criterion.negated and criterion.name not in COLUMNS:
-            field = field_number(tenant, query.type, criterion.name)
-            texts = [item for item in criterion.any_of if isinstance(item, TextMatch)]
-            if not texts:
-                found += _sources_in(field, criterion.any_of)
-            elif len(texts) == len(criterion.any_of):
-                found.append(_source_of_texts(field, texts))
-    return found
+    fields = _fields_of(tenant, query.type)
+    return [source for one in query.criteria for source in _sources_of(one, fields)]
+
+
+def _sources_of(condition: Condition, fields: Mapping[str, int]) -> Iterator[Source]:
+    if isinstance(condition, Either):
+        groups = [
+            [source for one in group for source in _sources_of(one, fields)]
+            for group in condition.groups
+        ]
+        if groups and all(groups):
+            yield _unite([first for first, *_ in groups])
+    elif not condition.negated and condition.name not in COLUMNS:
+        field = fields[condition.name]
+        texts = [item for item in condition.any_of if isinstance(item, TextMatch)]
+        if not texts:
+            yield from _sources_in(field, condition.any_of)
+        elif len(texts) == len(condition.any_of):
+            yield _source_of_texts(field, texts)
+
+
+def _unite(sources: Sequence[Source]) -> Source:
+    """Return the candidates of any of several sources, whose parameters are kept apart."""
+    if len(sources) == 1:
+        return sources[0]
+    numbers: list[str] = []
+    parameters: Parameters = {}
+    for place, source in enumerate(sources):
+        numbers.append(_PARAMETER.sub(rf":u{place}_\1", source.numbers))
+        parameters |= {f"u{place}_{name}": item for name, item in source.parameters.items()}
+    newest = any(source.newest for source in sources)
+    return Source(" UNION ALL ".join(numbers), parameters, newest=newest)
 
 
 def _source_of_texts(field: int, texts: Sequence[TextMatch]) -> Source:
-    """Return the texts that begin in one of these ways; a blob stands behind all texts."""
+    """Return the texts that begin in one of these ways; a blob stands behind all texts.
+
+    What texts may have anywhere is sought in all of them.
+    """
+    if any(text.anywhere for text in texts):
+        among = """
+            SELECT s.number FROM search_value AS s WHERE s.field = :field
+            AND EXISTS (SELECT 1 FROM json_each(:parts) AS p WHERE instr(s.value, p.value) > 0)
+        """
+        return Source(among, {"field": field, "parts": json_list([t.beginning for t in texts])})
     ranges = [(text.beginning, text.end) for text in texts]
     numbers = """
         SELECT s.number FROM json_each(:ranges) AS r CROSS JOIN search_value AS s
@@ -268,7 +306,7 @@ def _conditions(query: SearchQuery, parameters: Parameters) -> tuple[str, list[s
         index = "version_key"
         conditions.append(match_one_of("v.id", query.ids, "ids", parameters))
     for number, criterion in enumerate(query.criteria):
-        conditions.append(match_criterion(criterion, f"c{number}", parameters))
+        conditions.append(match_condition(criterion, f"c{number}", parameters))
     return index, conditions
 
 
