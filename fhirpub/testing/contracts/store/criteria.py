@@ -18,7 +18,6 @@ from fhirpub.storage.criteria import (
     IDENTIFIER,
     LAST_UPDATED,
     Condition,
-    Criterion,
     Either,
     TimeMatch,
     TokenMatch,

@@ -1,9 +1,4 @@
-"""How a SQLite store is searched: the statements for a page and for its total.
-
-The rows of `search_value` find candidates, by a token's code, a time's end or a text. What is
-stored in a version decides; there the values stand as JSON, in which a quotation mark that follows
-a bracket can only be the beginning of a value. See ADR 18.
-"""
+"""Where the candidates of a search are: rows of values, and the criteria that they serve."""
 
 # ruff: noqa: S608 - statements are put together from names in this file, never from values
 
@@ -13,84 +8,27 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-import orjson
-
-from fhirpub.storage.contract import SearchQuery, Version
+from fhirpub.storage.contract import SearchQuery
 from fhirpub.storage.criteria import (
-    ID,
-    IDENTIFIER,
-    LAST_UPDATED,
     Condition,
     Either,
     Match,
-    Order,
-    SortKey,
     TextMatch,
     TimeMatch,
     TokenMatch,
-    field_number,
 )
+from fhirpub.storage.sqlite.entries import fields_of
 from fhirpub.storage.sqlite.parameters import json_list
-from fhirpub.storage.sqlite.search_conditions import (
-    COLUMNS,
-    Parameters,
-    match_condition,
-    match_identified,
-    match_one_of,
-)
+from fhirpub.storage.sqlite.search.conditions import COLUMNS, Parameters, match_one_of
 from fhirpub.tenant import is_member_id
 
-_BEST_FIRST = ("version_key", "version_by_value", "version_by_system", "version_by_time")
-FIRST_COUNT = 1_000
-COUNTS = (FIRST_COUNT, 10_000, 100_000)
-"""The numbers up to which candidates are counted, one after another, to find the best source."""
-_LATER = """
-    SELECT 1 FROM version AS n INDEXED BY version_key
-    WHERE n.id = v.id AND n.version = v.version + 1 AND n.tenant = v.tenant
-"""
 _BROUGHT = """
     SELECT iif(m.last >= w.rowid, m.owner, NULL) FROM members AS m
     WHERE m.owner < w.rowid ORDER BY m.owner DESC LIMIT 1
 """
 """The number of the version that a member came with, by the member's own."""
-_MAX_FIELDS = 2_000
 _PARAMETER = re.compile(r":([a-z]\w*)")
-Entry = tuple[int, str | int]
-"""A field, and one of the values that a version has in it."""
-_SORT_COLUMNS = {ID: "v.id", IDENTIFIER: "v.value", LAST_UPDATED: "v.updated"}
-
-
-def index_entries(tenant: str, version: Version) -> list[Entry]:
-    """Return what a version is to be found by, but for its members: they lead to it."""
-    fields = _fields_of(tenant, version.type)
-    values = orjson.loads(version.search)
-    if version.members:
-        own = {each.id: each.type for each in version.members if is_member_id(each.id)}
-        values = [value for value in values if own.get(value[1]) != (value[2] or "")]
-    return [
-        (fields[name], second if type(first) is int else first)
-        for name, first, second in values
-        if (first or first == 0) and second is not None
-    ]
-
-
-class _Fields(dict[str, int]):
-    """The numbers of the names of a tenant's type, each found when it is first asked for."""
-
-    def __init__(self, tenant: str, type_name: str) -> None:
-        super().__init__()
-        self._of = tenant, type_name
-
-    def __missing__(self, name: str) -> int:
-        number = field_number(*self._of, name)
-        if len(self) < _MAX_FIELDS:  # units and codes of composites are parts of names
-            self[name] = number
-        return number
-
-
-_fields_of = lru_cache(maxsize=1024)(_Fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +81,7 @@ def sources_of(tenant: str, query: SearchQuery) -> list[Source]:
     by_value = any(all(match.value is not None for match in group) for group in query.identifiers)
     if query.ids is not None or by_value:
         return []
-    fields = _fields_of(tenant, query.type)
+    fields = fields_of(tenant, query.type)
     return [source for one in query.criteria for source in _sources_of(one, fields)]
 
 
@@ -254,118 +192,3 @@ def _in_range(any_of: Sequence[Match], parameters: Parameters) -> str:
         return "s.value > :after"
     parameters["until"] = max(highest)
     return "s.value > :after AND s.value <= :until"
-
-
-@dataclass(frozen=True, slots=True)
-class SearchStatements:
-    """The statement for a page and one entry more, that for the total, and their parameters."""
-
-    page: str
-    total: str
-    parameters: Parameters
-
-
-def search_statements(
-    tenant: str, query: SearchQuery, source: Source | None = None, *, has_reuse: bool = False
-) -> SearchStatements:
-    """Return what to ask for a search. ``has_reuse``: some were registered again (ADR 36).
-
-    Each statement names the index that finds its candidates, since SQLite has no statistics
-    here to choose by; the conditions that the index does not cover sort out some of them.
-    """
-    parameters: Parameters = {"tenant": tenant, "type": query.type}
-    index, conditions = _conditions(query, parameters)
-    table = f"version AS v INDEXED BY {index}"
-    if source is not None:
-        parameters |= source.parameters
-        table = _through(source, conditions)
-    found = f"FROM {table} WHERE {' AND '.join(conditions)}"
-    latest = "1" if query.every_version else f"NOT EXISTS ({_LATER})"
-    # Identifiers never change, so that each match has one version 1.
-    by_first = not (query.criteria or query.every_version or has_reuse)
-    matches = f"SELECT 1 {found} AND {'v.version = 1' if by_first else latest}"
-    parameters["counted"] = -1 if query.count_up_to is None else query.count_up_to + 1
-    total = f"SELECT count(*) FROM ({matches} LIMIT :counted)"
-    updated = "s.updated" if source and source.condition else "v.updated"
-    order = _Order(query.order, updated=updated)
-    parameters |= order.parameters
-    if query.after is not None:
-        found += f" AND {order.after(query.after, parameters)}"
-    page = f"SELECT v.rowid {found} AND {latest} ORDER BY {order.terms} LIMIT {query.limit + 1}"
-    return SearchStatements(page, total, parameters)
-
-
-def _conditions(query: SearchQuery, parameters: Parameters) -> tuple[str, list[str]]:
-    """Return the index that finds candidates, and what must hold of them."""
-    index, conditions = "version_by_time", ["v.tenant = :tenant", "v.type = :type"]
-    for number, group in enumerate(query.identifiers):
-        needed = match_identified(group, str(number), parameters)
-        conditions += needed.values()
-        index = min([index, *needed], key=_BEST_FIRST.index)
-    if query.ids is not None:
-        index = "version_key"
-        conditions.append(match_one_of("v.id", query.ids, "ids", parameters))
-    for number, criterion in enumerate(query.criteria):
-        conditions.append(match_condition(criterion, f"c{number}", parameters))
-    return index, conditions
-
-
-def _through(source: Source, conditions: list[str]) -> str:
-    if source.condition:
-        conditions += ["v.rowid = s.number", source.condition]
-        return "search_value AS s CROSS JOIN version AS v NOT INDEXED"
-    conditions.append(f"v.rowid IN ({source.numbers})")
-    return "version AS v NOT INDEXED"
-
-
-class _Order:
-    """The order of a page as SQL: its terms, and what comes after a place in it."""
-
-    def __init__(self, order: Sequence[Order], *, updated: str) -> None:
-        self.parameters: Parameters = {}
-        self._keys = [(self._key(item, updated), item) for item in order] + [("v.id", Order(ID))]
-
-    def _key(self, order: Order, updated: str) -> str:
-        if order.name == LAST_UPDATED:
-            return updated
-        if order.name in _SORT_COLUMNS:
-            return _SORT_COLUMNS[order.name]
-        name = f"order{len(self.parameters)}"
-        self.parameters[name] = order.name
-        of_kind = ""
-        if order.kind is not None:
-            self.parameters[f"{name}kind"] = order.kind
-            of_kind = f" AND json_extract(o.value, '$[2]') = :{name}kind"
-        extreme = "max" if order.descending else "min"
-        return (
-            f"(SELECT {extreme}(json_extract(o.value, '$[1]')) FROM json_each(v.search) AS o "
-            f"WHERE json_extract(o.value, '$[0]') = :{name}{of_kind})"
-        )
-
-    @property
-    def terms(self) -> str:
-        """What stands behind ORDER BY."""
-        return ", ".join(
-            key
-            + (" DESC" if order.descending else "")
-            + ("" if self._always(order) else " NULLS LAST")
-            for key, order in self._keys
-        )
-
-    @staticmethod
-    def _always(order: Order) -> bool:
-        return order.name in _SORT_COLUMNS
-
-    def after(self, place: SortKey, parameters: Parameters) -> str:
-        """Return the condition for what comes after a place; sets its parameters."""
-        condition = "0"
-        for number in range(len(place) - 1, -1, -1):
-            (key, each), value = self._keys[number], place[number]
-            if value is None:
-                condition = f"({key} IS NULL AND {condition})"
-                continue
-            name, later = f"after{number}", "<" if each.descending else ">"
-            parameters[name] = value
-            further = f"{key} {later}= :{name} AND ({key} {later} :{name} OR {condition})"
-            condition = f"({further})" if self._always(each) else f"({key} IS NULL OR {further})"
-        return condition
