@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from fhirpub.errors import TooLarge
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
+from fhirpub.interactions.indexing.pairs import Pairing
 from fhirpub.interactions.indexing.persons import (
     PATIENT,
     StatementNames,
@@ -25,7 +27,13 @@ from fhirpub.interactions.indexing.resolution import (
     check_element,
     resolve_parameters,
 )
-from fhirpub.interactions.indexing.values import TAKE, extract_typed, values_at, without_scheme
+from fhirpub.interactions.indexing.values import (
+    TAKE,
+    extract_typed,
+    take_for,
+    values_at,
+    without_scheme,
+)
 from fhirpub.plugin_api import Part, ResourceType
 from fhirpub.problems import ContentProblem
 from fhirpub.storage.criteria import (
@@ -37,7 +45,7 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.tenant import Tenant, is_resource_id
 
-_FORM = 3
+_FORM = 4
 """Changes when values are taken otherwise than before."""
 MAX_SEARCH_VALUES = 2_000
 """The maximum number of search values of a resource. Each is a row of an index: so many take the
@@ -79,13 +87,15 @@ class SearchIndexer:
         stored = {
             resolved_parameter.stored: resolved_parameter.parameter
             for resolved_parameter in known
-            if resolved_parameter.kind is None
+            if resolved_parameter.stores
         }
         self._taken = [
-            (name, TAKE[parameter.type], *path.partition(".")[::2])
+            (name, take_for(parameter.type, name), *path.partition(".")[::2])
             for name, parameter in stored.items()
             for path in parameter.paths
         ]
+        pairings = {pair.name: pair for one in known for pair in one.pairings}
+        self._pairings = [*pairings.values()]
         self.systems: dict[str, str] = {}
         identifiers = {} if member else {IDENTIFIER: IDENTIFIER}
         for name, parameter in stored.items():
@@ -128,6 +138,7 @@ class SearchIndexer:
             list(self._chained),
             self.systems,
             str(self.zone),
+            *([[*map(_described, self._pairings)]] if self._pairings else ()),
             *([self._chain_of_member] if self._chain_of_member else ()),
             *([sorted(self.statements)] if self.statements else ()),
             *(self.person_systems if self.statements or self._chain_of_member else ()),
@@ -268,6 +279,9 @@ class SearchIndexer:
                 take(values, name, item, self)
             if found and len(values) == before:
                 values.append((name, None, None))
+        for pairing in self._pairings:
+            # Of some elements there may be thousands, each with all others: what is too much.
+            values += islice(pairing.values_of(resource, self), MAX_SEARCH_VALUES + 1)
         return values
 
     def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
@@ -284,6 +298,10 @@ class SearchIndexer:
         ]
 
 
+def _described(pairing: Pairing) -> list[str]:
+    return [pairing.name, pairing.type]
+
+
 def _encode(values: Sequence[SearchValue], *, limited: bool) -> bytes:
     encoded = encode(values)
     if limited:
@@ -296,7 +314,7 @@ def _refuse_excess(number: int, size: int) -> None:
         what = f"{MAX_SEARCH_VALUES}" if number > MAX_SEARCH_VALUES else "256 KiB of"
         raise TooLarge.because(
             f"has more than {what} search values, which are the codings, identifiers, "
-            "references, times and names that searches compare: send fewer of them, or "
+            "references, times, numbers and texts that searches compare: send fewer of them, or "
             "divide the content among several resources",
             details=ContentProblem.SEARCH_VALUES_TOO_MANY,
         )
