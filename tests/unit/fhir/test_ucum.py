@@ -50,7 +50,7 @@ def test_a_unit_is_so_many_base_units(code: str, dimension: str, factor: str) ->
 
 @pytest.mark.parametrize(
     "code",
-    (
+    [
         "",
         "x",
         "mg//L",
@@ -70,7 +70,7 @@ def test_a_unit_is_so_many_base_units(code: str, dimension: str, factor: str) ->
         "Mg[Hg]",
         "l1e9",
         "é",
-    ),
+    ],
 )
 def test_what_is_not_known_is_not_converted(code: str) -> None:
     assert unit_of(code) is None
