@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 SYSTEM = "http://unitsofmeasure.org"
 _MAX_CODE = 64
 _MAX_POWER = 9
 _MAX_MAGNITUDE = 300
-_SHORT = Context(prec=60)
+_EXACT = Context(prec=60)
 
 _PREFIXES: Mapping[str, Fraction] = {
     prefix: Fraction(10) ** power
@@ -111,28 +111,34 @@ _ITEM = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unit:
     """A unit as a number of base units, which ``dimension`` names, behind an offset of them."""
 
     dimension: str
     factor: Fraction
-    offset: Fraction = Fraction(0)
+    offset: Decimal = Decimal(0)
 
-    def to_base(self, number: Decimal | float) -> Fraction | float:
-        """Return a number of these units as one of base units.
+    def to_base(self, number: Decimal | float) -> Decimal:
+        """Return a number of these units as one of base units, to 60 digits.
 
-        What is beyond the numbers of 400 digits, for which it takes long, is returned as it is.
+        What is beyond the numbers of 300 digits is returned as it is: no unit makes it smaller.
         """
         known = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
         if not known.is_finite() or abs(known.adjusted()) > _MAX_MAGNITUDE:
-            return float(known)
-        return (Fraction(_SHORT.plus(known)) + self.offset) * self.factor
+            return known
+        over, under = self._ratio
+        times = _EXACT.multiply(_EXACT.add(known, self.offset), over)
+        return _EXACT.divide(times, under) if under != 1 else times
+
+    @cached_property
+    def _ratio(self) -> tuple[Decimal, Decimal]:
+        return Decimal(self.factor.numerator), Decimal(self.factor.denominator)
 
 
 _TEMPERATURES: Mapping[str, Unit] = {
-    "Cel": Unit("K", Fraction(1), Fraction("273.15")),
-    "[degF]": Unit("K", Fraction(5, 9), Fraction("459.67")),
+    "Cel": Unit("K", Fraction(1), Decimal("273.15")),
+    "[degF]": Unit("K", Fraction(5, 9), Decimal("459.67")),
 }
 
 

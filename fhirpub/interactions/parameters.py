@@ -95,7 +95,7 @@ class SearchIndexer:
             for path in parameter.paths
         ]
         pairings = {pair.name: pair for one in known for pair in one.pairings}
-        self._pairings = [*pairings.values()]
+        self._pairings = [(pair.heads, pair) for pair in pairings.values()]
         self.systems: dict[str, str] = {}
         identifiers = {} if member else {IDENTIFIER: IDENTIFIER}
         for name, parameter in stored.items():
@@ -138,7 +138,11 @@ class SearchIndexer:
             list(self._chained),
             self.systems,
             str(self.zone),
-            *([[*map(_described, self._pairings)]] if self._pairings else ()),
+            *(
+                [[_described(pairing) for _heads, pairing in self._pairings]]
+                if self._pairings
+                else ()
+            ),
             *([self._chain_of_member] if self._chain_of_member else ()),
             *([sorted(self.statements)] if self.statements else ()),
             *(self.person_systems if self.statements or self._chain_of_member else ()),
@@ -279,10 +283,17 @@ class SearchIndexer:
                 take(values, name, item, self)
             if found and len(values) == before:
                 values.append((name, None, None))
-        for pairing in self._pairings:
-            # Of some elements there may be thousands, each with all others: what is too much.
+        for pairing in self._pairings_in(resource):
+            # Of thousands of codes, each with thousands of others, this is too much.
             values += islice(pairing.values_of(resource, self), MAX_SEARCH_VALUES + 1)
         return values
+
+    def _pairings_in(self, resource: JsonObject) -> Iterator[Pairing]:
+        for heads, pairing in self._pairings:
+            for head in heads:
+                if head in resource:
+                    yield pairing
+                    break
 
     def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
         values = self._declared_values(resource)

@@ -6,7 +6,6 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
-from fractions import Fraction
 from typing import Any
 
 from fhirpub.fhir.date_value import PREFIXES
@@ -21,7 +20,7 @@ NumberRange = tuple[int, int]
 """The place of the first number in the order of all, and the first place behind the last."""
 
 
-def place_of(number: Decimal | Fraction | float) -> int:
+def place_of(number: Decimal | float) -> int:
     """Return an integer of 64 bits that compares with those of others as the numbers do.
 
     It is the place of the nearest IEEE 754 double among all doubles: numbers that differ in no

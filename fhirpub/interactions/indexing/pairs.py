@@ -50,6 +50,11 @@ class Pairing:
         stored = {self.first: self.codes, self.second: self.others}
         return not self.holder and all("|".join(paths) == name for name, paths in stored.items())
 
+    @cached_property
+    def heads(self) -> tuple[str, ...]:
+        """The elements of a resource of which there is one if it has any of these values."""
+        return tuple({path.partition(".")[0]: None for path in self.others})
+
     def stored_under(self, code: str, system: str | None, unit: str) -> str:
         """Return the name for values of a code; a system that is None is any, as is no unit."""
         parts = (self.name, code, system, unit)

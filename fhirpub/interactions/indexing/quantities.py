@@ -25,16 +25,20 @@ def ranges_of(quantity: Mapping[str, Any]) -> tuple[dict[str, NumberRange], tupl
         return {}, ()
     system, code = quantity.get("system", ""), quantity.get("code", "")
     texts = system, code, quantity.get("unit", "")
-    units = (_cached_units if sum(map(len, texts)) <= _MAX_CACHED_LENGTH else _units_of)(*texts)
-    base = base_of(system, code)
+    is_short = sum(map(len, texts)) <= _MAX_CACHED_LENGTH
+    units, base = (_cached_units if is_short else _units_of)(*texts)
     if base is None:
         return {"": known}, units
     name, place = base
     return {"": known, name: range_of(quantity, place) or known}, units
 
 
-def base_of(system: str, code: str) -> tuple[str, Place] | None:
-    """Return the name of a unit's base units, and what finds the place of a number in them."""
+Base = tuple[str, Place]
+"""The name of base units, and what finds the place of a number of other units in them."""
+
+
+def base_of(system: str, code: str) -> Base | None:
+    """Return the base units of a unit; None if it is not converted."""
     unit = ucum.unit_of(code) if system == ucum.SYSTEM else None
     if unit is None:
         return None
@@ -42,12 +46,13 @@ def base_of(system: str, code: str) -> tuple[str, Place] | None:
     return f"={unit.dimension}", lambda number: place_of(convert(number))
 
 
-def _units_of(system: str, code: str, unit: str) -> tuple[str, ...]:
-    """Return each way to write a unit."""
+def _units_of(system: str, code: str, unit: str) -> tuple[tuple[str, ...], Base | None]:
+    """Return each way to write a unit, and its base units, which leave one of them out."""
+    base = base_of(system, code)
     units = [written_unit("", one) for one in (code, unit) if one]
-    if code and system and base_of(system, code) is None:
+    if code and system and base is None:
         units.append(written_unit(system, code))
-    return tuple(dict.fromkeys(units))
+    return tuple(dict.fromkeys(units)), base
 
 
 _cached_units = lru_cache(maxsize=512)(_units_of)

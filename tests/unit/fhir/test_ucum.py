@@ -86,8 +86,8 @@ def test_temperatures_have_an_offset() -> None:
     celsius, fahrenheit, kelvin = unit_of("Cel"), unit_of("[degF]"), unit_of("K")
     assert celsius and fahrenheit and kelvin  # noqa: PT018
 
-    assert celsius.to_base(37) == fahrenheit.to_base(Decimal("98.6")) == Fraction("310.15")
-    assert kelvin.to_base(Decimal("310.15")) == Fraction("310.15")
+    expected = Decimal("310.15")
+    assert celsius.to_base(37) == fahrenheit.to_base(98.6) == kelvin.to_base(expected) == expected
 
 
 @pytest.mark.parametrize("number", [13.2, Decimal("13.2"), Decimal("13.20")])
@@ -107,7 +107,7 @@ def test_a_hostile_number_takes_no_time(number: str) -> None:
     hostile = Decimal(number)
 
     began = time.process_time()
-    float(unit.to_base(hostile)) if abs(hostile.adjusted()) < 300 else unit.to_base(hostile)
+    float(unit.to_base(hostile))
 
     assert time.process_time() - began < 0.1
 
