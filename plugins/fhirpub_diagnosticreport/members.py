@@ -157,6 +157,7 @@ ORDER = Part(
     times=("authoredOn", "occurrenceDateTime"),
     codings=("category", "code", "orderDetail", "reasonCode"),
     search=(
+        r4_parameter("ServiceRequest-instantiates-uri", "uri", "instantiatesUri"),
         r4_parameter("ServiceRequest-category", "token", "category"),
         r4_parameter("clinical-code", "token", "code"),
         r4_parameter("ServiceRequest-authored", "date", "authoredOn"),
