@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from fhirpub.fhir import ucum
+from fhirpub.fhir.units import ucum
 from fhirpub.interactions.indexing.numbers import NumberRange, Place, place_of, range_of
 from fhirpub.interactions.indexing.texts import shorten
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.fhir.ucum import unit_of
+from fhirpub.fhir.units.ucum import unit_of
 
 
 @pytest.mark.parametrize(
