@@ -95,7 +95,7 @@ class SearchIndexer:
             for path in parameter.paths
         ]
         pairings = {pair.name: pair for one in known for pair in one.pairings}
-        self._pairings = [(pair.heads, pair) for pair in pairings.values()]
+        self._pairings = [(pair.heads, pair) for pair in pairings.values() if pair.is_stored]
         self.systems: dict[str, str] = {}
         identifiers = {} if member else {IDENTIFIER: IDENTIFIER}
         for name, parameter in stored.items():
@@ -284,7 +284,7 @@ class SearchIndexer:
             if found and len(values) == before:
                 values.append((name, None, None))
         for pairing in self._pairings_in(resource):
-            # Of thousands of codes, each with thousands of others, this is too much.
+            # Of thousands of elements this is too much.
             values += islice(pairing.values_of(resource, self), MAX_SEARCH_VALUES + 1)
         return values
 

@@ -7,16 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from fhirpub.errors import SearchTooCostly
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.indexing.resolution import ResolvedParameter
 from fhirpub.interactions.indexing.texts import exact_under
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.page_parser import Asked, PageReading
-from fhirpub.interactions.value_parser import ValueParser
+from fhirpub.interactions.value_parser import MAX_CONDITIONS, ValueParser, too_many_conditions
 from fhirpub.plugin_api import SearchParameter
-from fhirpub.problems import OperationProblem
 from fhirpub.storage.criteria import (
     ANYTHING,
     ID,
@@ -37,7 +35,6 @@ _NAME = re.compile(r"(?P<name>[^:.]+)(?::(?P<modifier>[^.]*))?(?:\.(?P<further>.
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
 """Parameters of which the last one is used, if they repeat."""
-MAX_CONDITIONS = 50
 MODIFIERS = {
     "token": ("missing", "not"),
     "date": ("missing",),
@@ -49,11 +46,6 @@ MODIFIERS = {
 """The modifiers of each type, but for those of references and of identifiers."""
 _LAST_UPDATED = ResolvedParameter(
     SearchParameter(name=LAST_UPDATED, type="date", paths=(LAST_UPDATED,))
-)
-
-TOO_MANY_CONDITIONS = (
-    f"a search has at most {MAX_CONDITIONS} conditions, and each date, each name and each system "
-    "of a list is one: send fewer"
 )
 
 
@@ -118,11 +110,7 @@ class Reading(PageReading):
         read = self._readers.get(asked.name, self._parameter)
         if read(asked):
             if self._conditions > MAX_CONDITIONS:
-                raise SearchTooCostly.because(
-                    TOO_MANY_CONDITIONS,
-                    expression=asked.name,
-                    details=OperationProblem.SEARCH_TOO_COSTLY,
-                )
+                raise too_many_conditions(asked.name)
             if name in _LAST_COUNTS:  # the link "self" lists what was used
                 self.understood = [item for item in self.understood if item[0] != name]
             self.understood.append((name, value))

@@ -17,8 +17,19 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.storage.criteria import Match, TextMatch, TokenMatch
 from fhirpub.tenant import Tenant
 
+MAX_CONDITIONS = 50
 _MAX_STEPS = 100
 """So many steps of the path of a URL are looked at for what is above it."""
+
+
+def too_many_conditions(name: str) -> SearchTooCostly:
+    """Return the refusal of a search in which a parameter leads beyond `MAX_CONDITIONS`."""
+    return SearchTooCostly.because(
+        f"a search has at most {MAX_CONDITIONS} conditions, and each date, number, text, URI and "
+        "pair, and each system of a list is one: send fewer",
+        expression=name,
+        details=OperationProblem.SEARCH_TOO_COSTLY,
+    )
 
 
 class ValueParser:
@@ -81,6 +92,8 @@ class ValueParser:
             self._count(name, len(texts or ()))
         else:
             texts = self._split(name, value)
+        if type_ != "token":
+            self._check_few(name, texts)
         return self._read_all(name, type_, texts or [""], known.kind)
 
     def pairs(self, known: ResolvedParameter, value: str) -> list[Pair] | None:
@@ -88,7 +101,9 @@ class ValueParser:
         name = known.parameter.name
         type_ = known.pairings[0].type
         found = []
-        for text in self._split(name, value) or [""]:
+        texts = self._split(name, value)
+        self._check_few(name, texts)
+        for text in texts or [""]:
             both = pair_of(text)
             code = token_of(both[0]) if both else None
             if both is None or code is None or code.value is None:
@@ -114,13 +129,15 @@ class ValueParser:
     def exact_texts(self, known: ResolvedParameter, value: str) -> list[TokenMatch]:
         """Read texts as they are written, each of any kind."""
         kinds = (FAMILY, GIVEN, TEXT, "") if known.kind is None else (known.kind,)
-        texts = [plain(text) for text in self._split(known.parameter.name, value) or ()]
+        texts = [plain(text) for text in values_of(value) or ()]
         return [TokenMatch(exact_text(text, kind), "") for text in texts for kind in kinds]
 
     def uris(self, name: str, value: str, modifier: str) -> list[Match]:
         """Read URLs with what is ``below`` each of them, or ``above``, in their paths."""
         found: list[Match] = []
-        for text in map(plain, self._split(name, value) or [""]):
+        texts = self._split(name, value)
+        self._check_few(name, texts)
+        for text in map(plain, texts or [""]):
             if "://" not in text:
                 self._wrong(name, f"must be a URL, with a scheme and a host, for :{modifier}")
                 continue
@@ -166,6 +183,11 @@ class ValueParser:
     def _count(self, name: str, more: int) -> None:
         self._counts[name] += more
         self._check(name, 0)
+
+    def _check_few(self, name: str, texts: Sequence[str] | None) -> None:
+        """Refuse more values than a search has conditions before they are read."""
+        if len(texts or ()) > MAX_CONDITIONS:
+            raise too_many_conditions(name)
 
     def _check(self, name: str, more: int) -> None:
         if self._counts.total() + more > self._max_values:

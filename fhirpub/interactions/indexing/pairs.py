@@ -11,12 +11,16 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice, product
 
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.indexing.values import Searched, take_for, values_at
 from fhirpub.storage.criteria import SearchValue
 
 _MAX_CACHED_LENGTH = 200
+MAX_PAIRS = 32
+"""The maximum number of pairs of one element that are stored: a code may have some codings, and so
+may a value, but each with each of the other would be far more values than were sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,11 @@ class Pairing:
         return not self.holder and all("|".join(paths) == name for name, paths in stored.items())
 
     @cached_property
+    def is_stored(self) -> bool:
+        """Whether pairs are stored: two codes of a resource are found by each of them as well."""
+        return not (self.is_alone and self.type == "token")
+
+    @cached_property
     def heads(self) -> tuple[str, ...]:
         """The elements of a resource of which there is one if it has any of these values."""
         return tuple({path.partition(".")[0]: None for path in self.others})
@@ -78,15 +87,25 @@ class Pairing:
         codes = _taken(holder, self.codes, "token", self.first, searched)
         if not codes:
             return
-        others = _taken(holder, self.others, self.type, self.second, searched)
-        for _name, code, system in codes:
-            for name, first, second in others:
-                unit = name.removeprefix(self.second).removeprefix(":")
-                if first == "" or (self.is_alone and unit[:1] not in ("", "=")):
-                    continue
-                yield self.stored_under(str(code), None, unit), first, second
-                if not self.is_alone:
-                    yield self.stored_under(str(code), str(system), unit), first, second
+        others = [
+            (self._unit_in(name), first, second)
+            for name, first, second in _taken(
+                holder, self.others, self.type, self.second, searched
+            )
+            if first != ""
+        ]
+        if self.is_alone:
+            for _name, code, _system in codes:
+                for unit, first, second in others:
+                    yield self.stored_under(str(code), None, unit), first, second
+            return
+        pairs = islice(product(codes, others), MAX_PAIRS)
+        for (_name, code, system), (unit, first, second) in pairs:
+            yield self.stored_under(str(code), None, unit), first, second
+            yield self.stored_under(str(code), str(system), unit), first, second
+
+    def _unit_in(self, name: str) -> str:
+        return name.removeprefix(self.second).removeprefix(":")
 
 
 def _taken(

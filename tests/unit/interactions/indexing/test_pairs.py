@@ -12,7 +12,8 @@ from fhirpub.errors import TooLarge
 from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.fhir.terminology import Terminology
-from fhirpub.interactions.parameters import MAX_SEARCH_VALUES, SearchIndexer
+from fhirpub.interactions.indexing.pairs import MAX_PAIRS
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.sought import READERS, Asking, Pair
 from fhirpub.plugin_api import ResourceType, SearchParameter, r4_composite, r4_parameter
 from fhirpub.storage.criteria import Criterion, TokenMatch, decode, holds
@@ -36,6 +37,14 @@ CONCEPTS = (
     CODE,
     r4_parameter("Observation-value-concept", "token", "valueCodeableConcept"),
     r4_composite("Observation-code-value-concept", "code", "value-concept"),
+)
+
+COMPONENTS = (
+    r4_parameter("Observation-component-code", "token", "component.code"),
+    r4_parameter("Observation-component-value-concept", "token", "component.valueCodeableConcept"),
+    r4_composite(
+        "Observation-component-code-value-concept", "component-code", "component-value-concept"
+    ),
 )
 
 
@@ -117,21 +126,37 @@ def test_names_of_pairs_are_short_whatever_the_code_is() -> None:
     assert max(len(name) for name, *_ in decode(values)) < 30
 
 
-def test_each_code_with_each_value_is_too_much() -> None:
-    it = searched(*CONCEPTS)
-    codes = [str(number) for number in range(900)]
+def test_of_one_element_few_pairs_are_stored_however_many_codes_it_has() -> None:
+    it = searched(*COMPONENTS)
+    codes = [str(number) for number in range(300)]
+    component = {"code": coded(*codes), "valueCodeableConcept": coded(*codes)}
 
+    values = decode(encoded(it, component=[component]))
+
+    assert len(values) == 600 + 2 * MAX_PAIRS
+
+
+def test_two_codes_of_a_resource_need_no_pairs() -> None:
+    it = searched(*CONCEPTS)
+
+    values = encoded(it, code=coded("a", "b"), valueCodeableConcept=coded("c", "d"))
+
+    assert len(decode(values)) == 4
+    assert finds(it, "code-value-concept", TokenMatch("s", "b"), "s|c", values)
+    assert not finds(it, "code-value-concept", TokenMatch("s", "b"), "a", values)
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_pairs_of_thousands_of_elements_are_too_many(*, limited: bool) -> None:
+    it = searched(*COMPONENTS)
+    concept = coded("a", "b")
+    components = [{"code": concept, "valueCodeableConcept": concept} for _ in range(600)]
+
+    if not limited:
+        encoded(it, limited=False, component=components)
+        return
     with pytest.raises(TooLarge):
-        encoded(it, code=coded(*codes), valueCodeableConcept=coded(*codes))
-
-
-def test_what_is_stored_already_has_no_more_pairs_than_may_be_sent() -> None:
-    it = searched(*CONCEPTS)
-    codes = [str(number) for number in range(900)]
-
-    values = encoded(it, limited=False, code=coded(*codes), valueCodeableConcept=coded(*codes))
-
-    assert len(decode(values)) == 1_800 + MAX_SEARCH_VALUES + 1
+        encoded(it, component=components)
 
 
 def test_a_quantity_of_a_unit_that_is_not_converted_is_found_by_its_unit() -> None:
