@@ -22,7 +22,7 @@ SEARCHES = re.findall(
     r"^\| `([A-Z]\w+\?.*?)` \|",
     TEXT.partition("#### By their values")[2].partition("\n## ")[0],
     re.MULTILINE,
-)
+) + re.findall(r"`(Encounter\?length=.*?)`", TEXT)
 
 
 def coded(code: str, system: str = LOINC) -> dict[str, Any]:
@@ -51,7 +51,8 @@ RESULTS: Mapping[str, dict[str, Any]] = {
     "aureus": {"code": coded("600-7"), "valueCodeableConcept": coded("3092008", SNOMED)},
     "soon": {"code": coded("11778-8"), "valueDateTime": "2026-08-30"},
     "later": {"code": coded("11778-8"), "valueDateTime": "2026-09-02"},
-    "comment": {"code": coded("8251-1"), "valueString": "Moderate growth of yeast"},
+    "comment": {"code": coded("8251-1"), "valueString": "Moderate growth of yeasts"},
+    "yeast": {"code": coded("1"), "valueString": "Yeast"},
     "another": {"code": coded("8251-1"), "valueString": "No growth"},
 }
 MATCHES: Mapping[str, str] = {
@@ -63,7 +64,7 @@ MATCHES: Mapping[str, str] = {
     "code-value-date": "later",
     "code-value-string": "comment",
     "value-string:contains": "comment",
-    "value-string:exact": "comment",
+    "value-string:exact": "yeast",
     "family:exact": "Ashdown",
     "instantiates-uri:below": PROTOCOL,
     "length": "E-1",

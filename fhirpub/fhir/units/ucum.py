@@ -220,10 +220,17 @@ def _items_of(code: str) -> Iterator[tuple[str, _Measure | None]]:
         elif match["symbol"]:
             yield "", _to_power(_measure_of(match["symbol"]), _power_of(match))
         elif match["number"]:
-            yield "", (Fraction(int(match["number"])), {})
+            yield "", (_whole(match["number"]), {})
         elif before in ("", ".", "/", "("):  # a note alone is one, behind a unit it is nothing
             yield "", (Fraction(1), {})
         before = match[0]
+
+
+def _whole(text: str) -> Fraction:
+    number = int(text)
+    if not number:
+        raise ValueError(text)
+    return Fraction(number)
 
 
 def _power_of(match: re.Match[str]) -> int:

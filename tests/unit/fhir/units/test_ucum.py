@@ -54,6 +54,7 @@ def test_a_unit_is_so_many_base_units(code: str, dimension: str, factor: str) ->
         "",
         "x",
         "mg//L",
+        "/0",
         "mg/",
         "(mg",
         "mg)",
