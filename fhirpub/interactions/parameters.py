@@ -95,7 +95,7 @@ class SearchIndexer:
             for path in parameter.paths
         ]
         pairings = {pair.name: pair for one in known for pair in one.pairings}
-        self._pairings = [(pair.heads, pair) for pair in pairings.values() if pair.is_stored]
+        self._pairings = [(pair.heads, pair) for pair in pairings.values()]
         self.systems: dict[str, str] = {}
         identifiers = {} if member else {IDENTIFIER: IDENTIFIER}
         for name, parameter in stored.items():

@@ -55,11 +55,6 @@ class Pairing:
         return not self.holder and all("|".join(paths) == name for name, paths in stored.items())
 
     @cached_property
-    def is_stored(self) -> bool:
-        """Whether pairs are stored: two codes of a resource are found by each of them as well."""
-        return not (self.is_alone and self.type == "token")
-
-    @cached_property
     def heads(self) -> tuple[str, ...]:
         """The elements of a resource of which there is one if it has any of these values."""
         return tuple({path.partition(".")[0]: None for path in self.others})
@@ -94,15 +89,11 @@ class Pairing:
             )
             if first != ""
         ]
-        if self.is_alone:
-            for _name, code, _system in codes:
-                for unit, first, second in others:
-                    yield self.stored_under(str(code), None, unit), first, second
-            return
         pairs = islice(product(codes, others), MAX_PAIRS)
         for (_name, code, system), (unit, first, second) in pairs:
             yield self.stored_under(str(code), None, unit), first, second
-            yield self.stored_under(str(code), str(system), unit), first, second
+            if not self.is_alone:
+                yield self.stored_under(str(code), str(system), unit), first, second
 
     def _unit_in(self, name: str) -> str:
         return name.removeprefix(self.second).removeprefix(":")

@@ -61,8 +61,6 @@ class Pair:
         if not pairing.is_alone:
             name = pairing.stored_under(code.value or "", code.system, unit)
             return (Criterion(name, self.other.matches),)
-        if not pairing.is_stored:
-            return Criterion(pairing.second, self.other.matches), Criterion(pairing.first, (code,))
         base = unit if unit[:1] == "=" else ""
         name = pairing.stored_under(code.value or "", None, base)
         exact = self.other.stored_under(pairing.second) if unit != base else ()

@@ -136,13 +136,14 @@ def test_of_one_element_few_pairs_are_stored_however_many_codes_it_has() -> None
     assert len(values) == 600 + 2 * MAX_PAIRS
 
 
-def test_two_codes_of_a_resource_need_no_pairs() -> None:
+def test_of_a_resource_pairs_are_stored_without_the_system() -> None:
     it = searched(*CONCEPTS)
 
     values = encoded(it, code=coded("a", "b"), valueCodeableConcept=coded("c", "d"))
 
-    assert len(decode(values)) == 4
+    assert len(decode(values)) == 8
     assert finds(it, "code-value-concept", TokenMatch("s", "b"), "s|c", values)
+    assert not finds(it, "code-value-concept", TokenMatch("t", "b"), "s|c", values)
     assert not finds(it, "code-value-concept", TokenMatch("s", "b"), "a", values)
 
 
