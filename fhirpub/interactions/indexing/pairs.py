@@ -32,7 +32,7 @@ class Pairing:
         first: The name that the codes are stored under alone.
         second: The name that the other values are stored under alone.
         type: The type of the second values.
-        codes: The paths of the codes, and ``others`` those of the second values.
+        codes: The paths of the codes.
         others: The paths of the second values.
     """
 
