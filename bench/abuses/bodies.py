@@ -9,7 +9,7 @@ from typing import Any
 
 from fhirpub.fhir.strict_json import MAX_NODES, dumps
 from fhirpub.fhir.xml.writer import write_xml
-from fhirpub.interactions.parameters import MAX_SEARCH_VALUES
+from fhirpub.interactions.indexing.limits import MAX_SEARCH_VALUES
 from tests.bodies import document, organization, parameters, patient, register_body
 
 JsonValue = Any

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _PIECE = re.compile(r"(?:[^\\,]|\\.)++", re.DOTALL)
 _BAR = re.compile(r"((?:[^\\|]|\\.)*+)\|(.*)", re.DOTALL)
 _TYPED = re.compile(r"((?:[^\\|]|\\.)*+)\|((?:[^\\|]|\\.)*+)\|((?:[^\\|]|\\.)*+)", re.DOTALL)
+_DOLLAR = re.compile(r"((?:[^\\$]|\\.)++)\$((?:[^\\$]|\\.)++)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _LONE_BACKSLASH = re.compile(r"(?:[^\\]|\\[,|$\\])*+\\(?![,|$\\])", re.DOTALL)
 
@@ -60,6 +61,12 @@ def quantity_of(text: str) -> tuple[str, str, str] | None:
     if match is None or not match[1] or (match[2] and not match[3]):
         return None
     return match[1], plain(match[2]), plain(match[3])
+
+
+def pair_of(text: str) -> tuple[str, str] | None:
+    """Split the two values of a composite at a dollar sign, both with their escapes; else None."""
+    match = _DOLLAR.fullmatch(text)
+    return (match[1], match[2]) if match else None
 
 
 def plain(text: str) -> str:

@@ -52,8 +52,12 @@ _BATCH = (
 _DOCUMENTATION = {
     "token": "system|code, code, system| or |code; :not and :missing",
     "date": "All prefixes; :missing",
-    "quantity": "A number, number|system|code or number||unit; all prefixes; :missing",
-    "string": "The beginning of a text, without case and accents; :missing",
+    "number": "A number; all prefixes; :missing",
+    "quantity": "A number, number|system|code, converted by UCUM, or number||unit; all prefixes; "
+    ":missing",
+    "string": "The beginning of a text, without case and accents; :exact, :contains and :missing",
+    "uri": "A URI; :below, :above and :missing",
+    "composite": "Two values of one element, with a dollar sign between them: code$value",
     "reference": "An id, Type/id or a URL; :missing and :[type]",
 }
 

@@ -20,11 +20,12 @@ from fhirpub.interactions.context import Context, May
 from fhirpub.interactions.cursors import CURSOR, Parameters, link_to, seal, unseal
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.search import place_of, search_patients
-from fhirpub.interactions.query_parser import MAX_CONDITIONS, TOO_MANY_CONDITIONS, Reading
+from fhirpub.interactions.query_parser import Reading
 from fhirpub.interactions.search.followed_references import FollowedReferences
 from fhirpub.interactions.search.includes import Include, Included
 from fhirpub.interactions.search.inclusion import include
 from fhirpub.interactions.summary import is_subset, subset
+from fhirpub.interactions.value_parser import MAX_CONDITIONS, too_many_conditions
 from fhirpub.interactions.versions import Listing, Shown, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import OperationProblem
@@ -109,11 +110,7 @@ def understood(
     asked = (name.partition(":")[0] for name, value in parameters if value)
     conditions = [name for name in asked if name in searched.parameters]
     if len(conditions) > MAX_CONDITIONS:  # before each of them is read
-        raise SearchTooCostly.because(
-            TOO_MANY_CONDITIONS,
-            expression=conditions[MAX_CONDITIONS],
-            details=OperationProblem.SEARCH_TOO_COSTLY,
-        )
+        raise too_many_conditions(conditions[MAX_CONDITIONS])
     reading = Reading(searched, tenant, context, alone=alone)
     for name, value in parameters:
         reading.take(name, value)

@@ -6,13 +6,19 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from fhirpub.errors import TooLarge
 from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.identity.identification import identification_of
+from fhirpub.interactions.indexing.limits import (
+    MAX_SEARCH_VALUES,
+    encode_limited,
+    refuse_excess,
+)
+from fhirpub.interactions.indexing.pairs import Pairing
 from fhirpub.interactions.indexing.persons import (
     PATIENT,
     StatementNames,
@@ -27,9 +33,14 @@ from fhirpub.interactions.indexing.resolution import (
     check_element,
     resolve_parameters,
 )
-from fhirpub.interactions.indexing.values import TAKE, extract_typed, values_at, without_scheme
+from fhirpub.interactions.indexing.values import (
+    TAKE,
+    extract_typed,
+    take_for,
+    values_at,
+    without_scheme,
+)
 from fhirpub.plugin_api import Part, ResourceType
-from fhirpub.problems import ContentProblem
 from fhirpub.storage.criteria import (
     IDENTIFIER,
     SearchValue,
@@ -39,13 +50,8 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.tenant import Tenant, is_resource_id
 
-_FORM = 3
+_FORM = 4
 """Changes when values are taken otherwise than before."""
-MAX_SEARCH_VALUES = 2_000
-"""The maximum number of search values of a resource. Each is a row of an index: so many take the
-writer of SQLite up to 20 ms, in which no other tenant can write. A real report has below 300."""
-MAX_SEARCH_BYTES = 262_144
-"""The maximum number of bytes that they take as JSON: long ones take the writer time as well."""
 _VALUE_SETS = "http://hl7.org/fhir/ValueSet"
 _NOTHING: JsonObject = {}
 _TYPED_IDENTIFIERS = frozenset({f"{IDENTIFIER}:of-type", f"{IDENTIFIERS}:of-type"})
@@ -84,13 +90,15 @@ class SearchIndexer:
         stored = {
             resolved_parameter.stored: resolved_parameter.parameter
             for resolved_parameter in known
-            if resolved_parameter.kind is None
+            if resolved_parameter.stores
         }
         self._taken = [
-            (name, TAKE[parameter.type], *path.partition(".")[::2])
+            (name, take_for(parameter.type, name), *path.partition(".")[::2])
             for name, parameter in stored.items()
             for path in parameter.paths
         ]
+        pairings = {pair.name: pair for one in known for pair in one.pairings}
+        self._pairings = [(pair.heads, pair) for pair in pairings.values()]
         self.systems: dict[str, str] = {}
         identifiers = [] if self.identifiers else [(IDENTIFIER, IDENTIFIER)]
         for name, parameter in stored.items():
@@ -104,6 +112,10 @@ class SearchIndexer:
         self._taken_typed = [
             (self.typed[name], *path.partition(".")[::2]) for name, path in identifiers
         ]
+        self._describe_parts(resource_type, member)
+
+    def _describe_parts(self, resource_type: ResourceType, member: Part | None) -> None:
+        """Note which parts are searched through the resource, and which it refers to."""
         alone = [part for part in resource_type.parts if not part.repeats]
         self._chained = {
             f"{part.referred_by}:{part.type}.identifier": part
@@ -145,6 +157,11 @@ class SearchIndexer:
             list(self._chained),
             self.systems,
             str(self.zone),
+            *(
+                [[_described(pairing) for _heads, pairing in self._pairings]]
+                if self._pairings
+                else ()
+            ),
             *([self._chain_of_member] if self._chain_of_member else ()),
             *([sorted(self.statements)] if self.statements else ()),
             *(self.person_systems if self.statements or self._chain_of_member else ()),
@@ -206,7 +223,7 @@ class SearchIndexer:
         for name, part in self._chained.items():
             if part.name in parts:
                 self._take_patient(values, name, part, parts[part.name], resource, persons)
-        return _encode(values, limited=limited)
+        return encode_limited(values, limited=limited)
 
     def _take_patient(
         self,
@@ -255,7 +272,7 @@ class SearchIndexer:
                 if name in persons:
                     known = [one for one in values if one[1:] == (part["id"], PATIENT)]
                     values += [(one[0], persons[name], PATIENT) for one in known]
-        return _encode(values, limited=limited)
+        return encode_limited(values, limited=limited)
 
     def next_values(
         self, resource: JsonObject, before: bytes, tenant: Tenant, *, limited: bool = True
@@ -272,7 +289,7 @@ class SearchIndexer:
         values += [*links_of(values, known), *inherited]
         encoded = encode(values)
         if limited and (len(values) > len(known) or len(encoded) > len(before)):
-            _refuse_excess(len(values), len(encoded))
+            refuse_excess(len(values), len(encoded))
         return encoded
 
     def _in_normal_form(self, identifier: JsonObject) -> JsonObject:
@@ -300,8 +317,15 @@ class SearchIndexer:
                 values.append((name, None, None))
         return values
 
+    def _values_of_pairs(self, resource: JsonObject) -> Iterator[SearchValue]:
+        for heads, pairing in self._pairings:
+            if any(head in resource for head in heads):
+                # Of thousands of elements this is too much.
+                yield from islice(pairing.values_of(resource, self), MAX_SEARCH_VALUES + 1)
+
     def _values_of(self, resource: JsonObject, ids: Mapping[str, str]) -> list[SearchValue]:
         values = self._declared_values(resource)
+        values += self._values_of_pairs(resource)
         for name, head, rest in self._taken_typed:
             for item in values_at(resource, head, rest) if head in resource else ():
                 if "type" in item:
@@ -315,19 +339,5 @@ class SearchIndexer:
         ]
 
 
-def _encode(values: Sequence[SearchValue], *, limited: bool) -> bytes:
-    encoded = encode(values)
-    if limited:
-        _refuse_excess(len(values), len(encoded))
-    return encoded
-
-
-def _refuse_excess(number: int, size: int) -> None:
-    if number > MAX_SEARCH_VALUES or size > MAX_SEARCH_BYTES:
-        what = f"{MAX_SEARCH_VALUES}" if number > MAX_SEARCH_VALUES else "256 KiB of"
-        raise TooLarge.because(
-            f"has more than {what} search values, which are the codings, identifiers, "
-            "references, times and names that searches compare: send fewer of them, or "
-            "divide the content among several resources",
-            details=ContentProblem.SEARCH_VALUES_TOO_MANY,
-        )
+def _described(pairing: Pairing) -> list[str]:
+    return [pairing.name, pairing.type]

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from fhirpub.errors import SearchTooCostly
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.indexing.resolution import IDENTIFIERS, ResolvedParameter
-from fhirpub.interactions.indexing.values import units_under
+from fhirpub.interactions.indexing.texts import exact_under
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.page_parser import Asked, PageReading
-from fhirpub.interactions.value_parser import ValueParser
-from fhirpub.problems import OperationProblem
+from fhirpub.interactions.value_parser import MAX_CONDITIONS, ValueParser, too_many_conditions
+from fhirpub.plugin_api import SearchParameter
 from fhirpub.storage.criteria import (
     ANYTHING,
     ID,
     IDENTIFIER,
     LAST_UPDATED,
+    Condition,
     Criterion,
+    Either,
     Match,
+    TextMatch,
     TokenMatch,
 )
 from fhirpub.tenant import Tenant, is_resource_id
@@ -33,11 +37,17 @@ _NAME = re.compile(r"(?P<name>[^:.]+)(?::(?P<modifier>[^.]*))?(?:\.(?P<further>.
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
 _LAST_COUNTS = frozenset({"_count", "_elements", "_summary", "_total"})
 """Parameters of which the last one is used, if they repeat."""
-MAX_CONDITIONS = 50
-
-TOO_MANY_CONDITIONS = (
-    f"a search has at most {MAX_CONDITIONS} conditions, and each date, each name and each system "
-    "of a list is one: send fewer"
+MODIFIERS = {
+    "token": ("missing", "not"),
+    "date": ("missing",),
+    "number": ("missing",),
+    "quantity": ("missing",),
+    "string": ("missing", "exact", "contains"),
+    "uri": ("missing", "below", "above"),
+}
+"""The modifiers of each type, but for those of references and of identifiers."""
+_LAST_UPDATED = ResolvedParameter(
+    SearchParameter(name=LAST_UPDATED, type="date", paths=(LAST_UPDATED,))
 )
 
 
@@ -55,7 +65,7 @@ class Reading(PageReading):
         self.cursor = ""
         self.ids: frozenset[str] | None = None
         self.identifiers: list[tuple[TokenMatch, ...]] = []
-        self.criteria: list[Criterion] = []
+        self.criteria: list[Condition] = []
         self.understood: list[tuple[str, str]] = []
         self.unknown: list[str] = []
         self.empty: list[str] = []
@@ -103,11 +113,7 @@ class Reading(PageReading):
         read = self._readers.get(asked.name, self._parameter)
         if read(asked):
             if self._conditions > MAX_CONDITIONS:
-                raise SearchTooCostly.because(
-                    TOO_MANY_CONDITIONS,
-                    expression=asked.name,
-                    details=OperationProblem.SEARCH_TOO_COSTLY,
-                )
+                raise too_many_conditions(asked.name)
             if name in _LAST_COUNTS:  # the link "self" lists what was used
                 self.understood = [item for item in self.understood if item[0] != name]
             self.understood.append((name, value))
@@ -157,7 +163,7 @@ class Reading(PageReading):
         self.ids = found if self.ids is None else self.ids & found
 
     def _last_updated(self, asked: Asked) -> bool:
-        return not asked.further and self._date(LAST_UPDATED, asked)
+        return not asked.further and self._search(_LAST_UPDATED, asked)
 
     # Parameters of the type.
 
@@ -169,28 +175,70 @@ class Reading(PageReading):
             if asked.further:
                 return self._parse_chain(known, asked)
             return self._reference(known, asked)
-        if known.parameter.type == "string":
-            return not asked.further and self._text(known, asked)
-        read = {"token": self._token, "quantity": self._quantity}.get(known.parameter.type)
-        return not asked.further and (read or self._date)(known.stored, asked)
+        return not asked.further and self._search(known, asked)
 
-    def _quantity(self, name: str, asked: Asked) -> bool:
+    def _search(self, known: ResolvedParameter, asked: Asked) -> bool:
+        if known.parameter.type == "composite":
+            return self._composite(known, asked)
+        if known.parameter.type == "token" and len(known.names) == 1:
+            return self._token(known.stored, asked)
         if asked.modifier:
-            return self._date(name, asked)
-        self._conditions += asked.value.count(",")
-        found = self._values.quantities(asked.name, asked.value)
+            return self._modified(known, asked)
+        found = self._values.sought(known, asked.value)
         if found is not None:
-            numbers, unit = found
-            self._demand(name, numbers)
-            if unit:
-                self._demand(units_under(name), [TokenMatch(unit, "")])
+            groups = [one.stored_under(name) for name in known.names for one in found]
+            self._demand_one_of(groups, values=len(found))
         return True
+
+    def _composite(self, known: ResolvedParameter, asked: Asked) -> bool:
+        if asked.modifier:
+            self.refuse_modifiers(asked)
+            return True
+        found = self._values.pairs(known, asked.value)
+        if found is not None:
+            groups = [pair.found_in(pairing) for pairing in known.pairings for pair in found]
+            self._demand_one_of(groups, values=len(found))
+        return True
+
+    def _modified(self, known: ResolvedParameter, asked: Asked) -> bool:
+        """Read a parameter with a modifier, which depends on its type."""
+        type_, modifier = known.parameter.type, asked.modifier
+        if modifier == "missing":
+            self._missing(known.names, asked, TokenMatch(known.kind, None))
+        elif type_ == "token" and modifier == "not":
+            for name in known.names:
+                self._demand(name, self._values.tokens(asked.name, asked.value), negated=True)
+        elif type_ == "string" and modifier in ("exact", "contains"):
+            self._text(known, asked)
+        elif type_ == "uri" and modifier in ("below", "above"):
+            matches = self._values.uris(asked.name, asked.value, modifier)
+            self._demand_one_of([(Criterion(name, tuple(matches)),) for name in known.names])
+        else:
+            self.refuse_modifiers(asked, *MODIFIERS[type_])
+        return True
+
+    def _text(self, known: ResolvedParameter, asked: Asked) -> None:
+        found = self._values.sought(known, asked.value) or []
+        matches = [match for one in found for match in one.matches if isinstance(match, TextMatch)]
+        if asked.modifier == "contains":
+            parts = tuple(replace(match, anywhere=True) for match in matches)
+            groups = [(Criterion(name, parts),) for name in known.names]
+            self._demand_one_of(groups, values=len(parts))
+            return
+        exact = tuple(self._values.exact_texts(known, asked.value))
+        self._demand_one_of(
+            [
+                (Criterion(name, tuple(matches)), Criterion(exact_under(name), exact))
+                for name in known.names
+            ],
+            values=len(matches),
+        )
 
     def _token(self, name: str, asked: Asked) -> bool:
         if asked.further:
             return False
         if asked.modifier == "missing":
-            self._missing(name, asked, ANYTHING)
+            self._missing((name,), asked, ANYTHING)
         elif asked.modifier in ("", "not"):
             negated = asked.modifier == "not"
             matches = self._values.tokens(asked.name, asked.value)
@@ -207,34 +255,11 @@ class Reading(PageReading):
             self.refuse_modifiers(asked, "missing", "not", *more)
         return True
 
-    def _date(self, name: str, asked: Asked) -> bool:
-        if asked.modifier == "missing":
-            self._missing(name, asked, ANYTHING)
-        elif asked.modifier:
-            self.refuse_modifiers(asked, "missing")
-        else:
-            self._conditions += asked.value.count(",")
-            times = self._values.times(asked.name, asked.value)
-            if times is not None:
-                self._demand(name, times)
-        return True
-
-    def _text(self, known: ResolvedParameter, asked: Asked) -> bool:
-        if asked.modifier == "missing":
-            self._missing(known.stored, asked, TokenMatch(known.kind, None))
-        elif asked.modifier:
-            self.refuse_modifiers(asked, "missing")
-        else:
-            texts = self._values.texts(asked.name, asked.value, known.kind)
-            self._conditions += len(texts[1:])
-            self._demand(known.stored, texts)
-        return True
-
     def _reference(self, known: ResolvedParameter, asked: Asked) -> bool:
         target = asked.modifier if _TYPE.fullmatch(asked.modifier) else ""
         wanted = TokenMatch(known.target or target or None, None)
         if asked.modifier == "missing":
-            self._missing(known.stored, asked, wanted)
+            self._missing((known.stored,), asked, wanted)
         elif asked.modifier and not target:
             self.refuse_modifiers(asked, "missing", known.target or "Patient")
         elif {known.target, target} <= {"", wanted.system}:
@@ -256,11 +281,32 @@ class Reading(PageReading):
             self._demand(names[0], self._values.tokens(asked.name, asked.value))
         return True
 
-    def _missing(self, name: str, asked: Asked, anything: TokenMatch) -> None:
-        if asked.value in ("true", "false"):
-            self._demand(name, [anything], negated=asked.value == "true")
+    def _missing(self, names: Sequence[str], asked: Asked, anything: TokenMatch) -> None:
+        if asked.value == "true":
+            for name in names:
+                self._demand(name, [anything], negated=True)
+        elif asked.value == "false":
+            self._demand_one_of([(Criterion(name, (anything,)),) for name in names])
         else:
             self.wrong(asked.name, "takes true or false with :missing")
+
+    def _demand_one_of(self, groups: Sequence[tuple[Criterion, ...]], *, values: int = 1) -> None:
+        """Demand that a group holds; those that differ in the first matches alone are one.
+
+        An engine checks each of the ``values`` that were asked for.
+        """
+        matches: defaultdict[tuple[str, tuple[Criterion, ...]], list[Match]] = defaultdict(list)
+        for first, *others in groups:
+            matches[first.name, tuple(others)] += first.any_of
+        found = tuple(
+            (Criterion(name, tuple(any_of)), *others) for (name, others), any_of in matches.items()
+        )
+        self._conditions += max(0, values - len(found))
+        self._conditions += sum(_count_systems(one.any_of) for group in found for one in group)
+        if len(found) == 1:
+            self.criteria += found[0]
+        else:
+            self.criteria.append(Either(found))
 
     def _demand(self, name: str, any_of: Sequence[Match], *, negated: bool = False) -> None:
         # An engine checks each; tokens of a list and of one system it looks up together.

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from decimal import Decimal
+from collections.abc import Callable, Sequence
 
 from fhirpub.errors import SearchTooCostly
-from fhirpub.fhir.date_value import TIME_RULE, split_prefix
-from fhirpub.fhir.search_value import plain, quantity_of, token_of, typed_of, values_of
+from fhirpub.fhir.search_value import pair_of, plain, token_of, typed_of, values_of
 from fhirpub.interactions.identity.identification import Identification
-from fhirpub.interactions.indexing.numbers import (
-    NUMBER_RULE,
-    about,
-    equal_to,
-    place_of,
-    split_number,
-)
-from fhirpub.interactions.indexing.texts import normalize_text
-from fhirpub.interactions.indexing.values import encode_typed_code, split_reference, unit_of
+from fhirpub.interactions.indexing.resolution import ResolvedParameter
+from fhirpub.interactions.indexing.texts import FAMILY, GIVEN, TEXT, exact_text, shorten
+from fhirpub.interactions.indexing.values import encode_typed_code, split_reference
 from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.interactions.search.sought import READERS, Asking, Pair, Sought
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.criteria import TextMatch, TimeMatch, TokenMatch
+from fhirpub.storage.criteria import Match, TextMatch, TokenMatch
 from fhirpub.tenant import Tenant
+
+MAX_CONDITIONS = 50
+_MAX_STEPS = 100
+"""So many steps of the path of a URL are looked at for what is above it."""
+
+
+def too_many_conditions(name: str) -> SearchTooCostly:
+    """Return the refusal of a search in which a parameter leads beyond `MAX_CONDITIONS`."""
+    return SearchTooCostly.because(
+        f"a search has at most {MAX_CONDITIONS} conditions, and each date, number, text, URI and "
+        "pair, and each system of a list is one: send fewer",
+        expression=name,
+        details=OperationProblem.SEARCH_TOO_COSTLY,
+    )
 
 
 class ValueParser:
@@ -85,45 +92,71 @@ class ValueParser:
             for spelling in (identification.spellings_of(number) if identification else [number])
         ]
 
-    def times(self, name: str, value: str) -> list[TimeMatch] | None:
-        """Read dates and times with their prefixes; None if one of them is wrong."""
-        matches: list[TimeMatch] = []
-        texts = value.split(",")
-        self._count(name, len(texts))
-        for text in texts:
-            read = split_prefix(text, default_zone=self._searched.zone)
-            if read is None:
-                self._wrong(name, f"{TIME_RULE}, with or without a prefix such as ge")
-                return None
-            matches += times_meant_by(*read, now=self._clock())
-        return matches
+    def sought(self, known: ResolvedParameter, value: str) -> list[Sought] | None:
+        """Read the alternatives of a parameter that is no reference; None if one is wrong."""
+        name, type_ = known.parameter.name, known.parameter.type
+        if type_ == "date":
+            texts: list[str] | None = value.split(",")
+            self._count(name, len(texts or ()))
+        else:
+            texts = self._split(name, value)
+        if type_ != "token":
+            self._check_few(name, texts)
+        return self._read_all(name, type_, texts or [""], known.kind)
 
-    def quantities(self, name: str, value: str) -> tuple[list[TimeMatch], str] | None:
-        """Read numbers with their prefixes and units; None if one of them is wrong.
-
-        Returns the unit, too, as it is stored; empty if any will do.
-        """
-        matches: list[TimeMatch] = []
-        units: set[str] = set()
-        for text in self._split(name, value) or [""]:
-            read = quantity_of(text)
-            number = split_number(read[0]) if read else None
-            if read is None or number is None:
-                self._wrong(name, NUMBER_RULE)
+    def pairs(self, known: ResolvedParameter, value: str) -> list[Pair] | None:
+        """Read the alternatives of a composite; None if one of them is wrong."""
+        name = known.parameter.name
+        type_ = known.pairings[0].type
+        found = []
+        texts = self._split(name, value)
+        self._check_few(name, texts)
+        for text in texts or [""]:
+            both = pair_of(text)
+            code = token_of(both[0]) if both else None
+            if both is None or code is None or code.value is None:
+                self._wrong(name, "must be two values such as system|code$value, first a code")
                 return None
-            units.add(unit_of(*read[1:]) if read[2] else "")
-            matches += numbers_meant_by(*number)
-        if len(units) > 1:
-            self._wrong(name, "must be numbers of one unit: send a search for each")
+            other = self._read_all(name, type_, [both[1]], None)
+            if other is None:
+                return None
+            found.append(Pair(TokenMatch(code.system, code.value), other[0]))
+        return found
+
+    def _read_all(
+        self, name: str, type_: str, texts: Sequence[str], kind: str | None
+    ) -> list[Sought] | None:
+        rule, read = READERS[type_]
+        asked = Asking(self._searched.zone, self._clock(), kind)
+        found = [read(text, asked) for text in texts]
+        if None in found:
+            self._wrong(name, rule)
             return None
-        return matches, units.pop()
+        return [one for one in found if one is not None]
 
-    def texts(self, name: str, value: str, kind: str | None) -> list[TextMatch]:
-        """Read how texts of a kind begin."""
-        texts = [normalize_text(plain(text)) for text in self._split(name, value) or [""]]
-        if not all(texts):
-            self._wrong(name, "must be how a text begins, such as a name: letters or digits")
-        return [TextMatch(text, kind) for text in texts if text]
+    def exact_texts(self, known: ResolvedParameter, value: str) -> list[TokenMatch]:
+        """Read texts as they are written, each of any kind."""
+        kinds = (FAMILY, GIVEN, TEXT, "") if known.kind is None else (known.kind,)
+        texts = [plain(text) for text in values_of(value) or ()]
+        return [TokenMatch(exact_text(text, kind), "") for text in texts for kind in kinds]
+
+    def uris(self, name: str, value: str, modifier: str) -> list[Match]:
+        """Read URLs with what is ``below`` each of them, or ``above``, in their paths."""
+        found: list[Match] = []
+        texts = self._split(name, value)
+        self._check_few(name, texts)
+        for text in map(plain, texts or [""]):
+            if "://" not in text:
+                self._wrong(name, f"must be a URL, with a scheme and a host, for :{modifier}")
+                continue
+            found.append(TokenMatch(None, shorten(text)))
+            if modifier == "below":
+                found.append(TextMatch(f"{shorten(text).removesuffix('/')}/"))
+            else:
+                above = _urls_above(text)
+                self._count(name, len(above))
+                found += [TokenMatch(None, one) for one in above]
+        return found
 
     def references(self, name: str, value: str, target: str | None) -> list[TokenMatch]:
         """Read references; without a type they are to a ``target``."""
@@ -159,6 +192,11 @@ class ValueParser:
         self._counts[name] += more
         self._check(name, 0)
 
+    def _check_few(self, name: str, texts: Sequence[str] | None) -> None:
+        """Refuse more values than a search has conditions before they are read."""
+        if len(texts or ()) > MAX_CONDITIONS:
+            raise too_many_conditions(name)
+
     def _check(self, name: str, more: int) -> None:
         if self._counts.total() + more > self._max_values:
             rule = f"a search has at most {self._max_values} values over all of its parameters"
@@ -169,33 +207,8 @@ class ValueParser:
             )
 
 
-def numbers_meant_by(prefix: str, number: Decimal) -> list[TimeMatch]:
-    """Return what a prefix means for numbers (R4 search, 3.1.1.4.11).
-
-    Only equality looks at how exactly a number is written.
-    """
-    if prefix == "ap":
-        return times_meant_by("eq", about(number), now=0)
-    place = place_of(number)
-    exact = (place, place + 1)
-    meant = equal_to(number) if prefix in ("eq", "ne") else exact
-    return times_meant_by(prefix, meant, now=0)
-
-
-def times_meant_by(prefix: str, stretch: tuple[int, int], *, now: int) -> list[TimeMatch]:
-    """Return what a prefix means for times that begin and end somewhere (R4 search, 3.1.1.5.4)."""
-    start, end = stretch
-    slack = 0
-    if prefix == "ap":  # a tenth of the distance to now, as R4 suggests
-        slack = max(abs(now - start), abs(now - end)) // 10
-    return {
-        "eq": [TimeMatch(from_=start, until=end)],
-        "ne": [TimeMatch(before=start), TimeMatch(after=end)],
-        "gt": [TimeMatch(after=end)],
-        "lt": [TimeMatch(before=start)],
-        "ge": [TimeMatch(after=end), TimeMatch(from_=start)],
-        "le": [TimeMatch(before=start), TimeMatch(until=end)],
-        "sa": [TimeMatch(from_=end)],
-        "eb": [TimeMatch(until=start)],
-        "ap": [TimeMatch(before=end + slack, after=start - slack)],
-    }[prefix]
+def _urls_above(url: str) -> list[str]:
+    """Return the URLs above one in its path, at most as many as a search has values."""
+    scheme, _, rest = url.partition("://")
+    host, *path = rest.rstrip("/").split("/", maxsplit=_MAX_STEPS)
+    return [f"{scheme}://{'/'.join((host, *path[:number]))}" for number in range(len(path))]

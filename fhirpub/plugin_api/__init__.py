@@ -26,7 +26,7 @@ from fhirpub.plugin_api.resource_type import (
     RuleContext,
     Rules,
 )
-from fhirpub.plugin_api.search import SearchParameter, r4_parameter
+from fhirpub.plugin_api.search import SearchParameter, r4_composite, r4_parameter
 from fhirpub.plugin_api.sinks import EventRejected, EventSink, SinkEvent
 from fhirpub.plugin_api.terminology import CodeSource
 
@@ -60,6 +60,7 @@ __all__ = [
     "organization",
     "patient",
     "practitioner",
+    "r4_composite",
     "r4_parameter",
     "setting",
 ]

@@ -142,13 +142,25 @@ def _malformed_search(declared: ResourceType | Part) -> list[str]:
             found.append(f"{said}: the name must be that of a search parameter of FHIR")
         if parameter.type not in SEARCH_TYPES:
             found.append(f"{said}: the type must be one of {', '.join(SEARCH_TYPES)}")
-        paths: Any = parameter.paths
-        if not isinstance(paths, tuple) or not paths:
-            found.append(f"{said}: paths must be a tuple of element paths, at least one")
-        else:
-            strange = [one for one in paths if not _matches(_PATH, one)]
-            found += [f"{said}: {one!r} cannot be the path of an element" for one in strange]
+        found += [f"{said}: {problem}" for problem in _malformed_elements(parameter)]
     return found
+
+
+def _malformed_elements(parameter: SearchParameter) -> Iterator[str]:
+    paths: Any = parameter.paths
+    components: Any = parameter.components
+    if not isinstance(components, tuple) or len(components) not in (0, 2):
+        yield "components must be a tuple of the names of two other parameters"
+    elif (parameter.type == "composite") != bool(components):
+        yield "a composite has components, and no other type has"
+    if parameter.type == "composite":
+        if paths != ():
+            yield "a composite has no paths: those of its components are compared"
+    elif not isinstance(paths, tuple) or not paths:
+        yield "paths must be a tuple of element paths, at least one"
+    else:
+        strange = [one for one in paths if not _matches(_PATH, one)]
+        yield from (f"{one!r} cannot be the path of an element" for one in strange)
 
 
 def _search_problems(declared: ResourceType | Part) -> list[str]:
@@ -160,10 +172,30 @@ def _search_problems(declared: ResourceType | Part) -> list[str]:
             found.append(
                 f"search parameter {parameter.name}: every type has it, do not declare it"
             )
-        if types.setdefault(parameter.paths, parameter.type) != parameter.type:
+        elif parameter.type == "composite":
+            said = f"search parameter {parameter.name}"
+            found += [f"{said}: {problem}" for problem in _component_problems(parameter, declared)]
+        elif types.setdefault(parameter.paths, parameter.type) != parameter.type:
             found.append(f"search parameter {parameter.name}: the same elements have another type")
     twice = sorted({name for name in names if names.count(name) > 1})
     return [*found, *(f"search parameter {name} is declared twice" for name in twice)]
+
+
+def _component_problems(
+    composite: SearchParameter, declared: ResourceType | Part
+) -> Iterator[str]:
+    """Report components that are not declared, cannot be compared, or never stand together."""
+    known = {parameter.name: parameter for parameter in declared.search}
+    unknown = [name for name in composite.components if name not in known]
+    if unknown:
+        yield f"its component {unknown[0]} is not among the parameters that are declared"
+        return
+    first, second = (known[name] for name in composite.components)
+    if first.type != "token" or second.type in ("reference", "composite"):
+        yield "its components must be a token, and one that is no reference and no composite"
+    holders = [{path.rpartition(".")[0] for path in one.paths} for one in (first, second)]
+    if not holders[0] & holders[1]:
+        yield "its components have no elements in the same element"
 
 
 def _contradictions(declared: ResourceType) -> list[str]:

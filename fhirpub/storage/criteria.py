@@ -81,10 +81,12 @@ class TextMatch:
     Attributes:
         beginning: How the text begins, normalized as the stored ones are; not empty.
         kind: The kind of the text; None matches any.
+        anywhere: Whether the text may have this anywhere, and need not begin so.
     """
 
     beginning: str
     kind: str | None = None
+    anywhere: bool = False
 
     @property
     def end(self) -> str | None:
@@ -120,6 +122,23 @@ class Criterion:
     name: str
     any_of: tuple[Match, ...]
     negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Groups of criteria, of which one must hold: all criteria of a group together.
+
+    None of the matches of its criteria has an owner (``TokenMatch.of``).
+
+    Attributes:
+        groups: The groups. Each begins with the criterion that most likely finds the fewest.
+    """
+
+    groups: tuple[tuple[Criterion, ...], ...]
+
+
+Condition = Criterion | Either
+"""What a version must fulfil to be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +239,11 @@ def values_under(name: str, of: Findable) -> list[SearchValue]:
     return [item for item in decode(of.search) if item[0] == name]
 
 
-def holds(criterion: Criterion, of: Findable) -> bool:
-    """Return whether a version fulfils a criterion."""
+def holds(condition: Condition, of: Findable) -> bool:
+    """Return whether a version fulfils a condition."""
+    if isinstance(condition, Either):
+        return any(all(holds(one, of) for one in group) for group in condition.groups)
+    criterion = condition
     found = any(
         _matches(item, value, of.id)
         for value in values_under(criterion.name, of)
@@ -271,8 +293,9 @@ def _extreme(order: Order, of: Findable) -> str | int | None:
 def _matches(wanted: Match, value: SearchValue, resource_id: str) -> bool:
     _name, start, end = value
     if isinstance(wanted, TextMatch):
-        begins = isinstance(start, str) and start.startswith(wanted.beginning)
-        return begins and wanted.kind in (None, end)
+        if not isinstance(start, str) or wanted.kind not in (None, end):
+            return False
+        return wanted.beginning in start if wanted.anywhere else start.startswith(wanted.beginning)
     if isinstance(wanted, TokenMatch):
         known = ((wanted.value, start), (wanted.system, end), (wanted.of, resource_id))
         return all(mine in (None, theirs) for mine, theirs in known)

@@ -8,7 +8,9 @@ from functools import cmp_to_key
 from fhirpub.storage.contract import Page, SearchQuery, Version
 from fhirpub.storage.criteria import (
     IDENTIFIER,
+    Condition,
     Criterion,
+    Either,
     SortKey,
     comes_after,
     holds,
@@ -26,9 +28,7 @@ async def lookup_by_ids(
 
     ``latest`` returns the newest version of each id.
     """
-    if not all(query.identifiers) or not all(
-        criterion.any_of or criterion.negated for criterion in query.criteria
-    ):
+    if not all(query.identifiers) or not all(map(_has_choice, query.criteria)):
         return Page((), 0, more=False)  # a choice between no alternatives
     if query.ids is None or len(query.ids) > FEW or query.every_version:
         return None
@@ -42,6 +42,13 @@ async def lookup_by_ids(
     return _page_of(
         [version for version in found if all(holds(one, version) for one in wanted)], query
     )
+
+
+def _has_choice(condition: Condition) -> bool:
+    """Return whether there are alternatives, of which one must hold."""
+    if isinstance(condition, Either):
+        return bool(condition.groups)
+    return bool(condition.any_of) or condition.negated
 
 
 def _page_of(found: Sequence[Version], query: SearchQuery) -> Page:

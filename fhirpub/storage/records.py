@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from fhirpub.storage.criteria import NEWEST_FIRST, Criterion, Order, SortKey, TokenMatch
+from fhirpub.storage.criteria import NEWEST_FIRST, Condition, Order, SortKey, TokenMatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ class SearchQuery:
     type: str
     ids: frozenset[str] | None = None
     identifiers: tuple[tuple[TokenMatch, ...], ...] = ()
-    criteria: tuple[Criterion, ...] = ()
+    criteria: tuple[Condition, ...] = ()
     order: tuple[Order, ...] = NEWEST_FIRST
     after: SortKey | None = None
     limit: int = 20

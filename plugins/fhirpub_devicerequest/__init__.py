@@ -42,6 +42,7 @@ DEVICE_REQUEST = ResourceType(
         "device_request", elements=("intent", "priority", "code[x]", "authoredOn")
     ),
     search=(
+        r4_parameter("DeviceRequest-instantiates-uri", "uri", "instantiatesUri"),
         r4_parameter("DeviceRequest-intent", "token", "intent"),
         r4_parameter("clinical-code", "token", "codeCodeableConcept"),
         r4_parameter("DeviceRequest-authored-on", "date", "authoredOn"),

@@ -47,6 +47,7 @@ ENCOUNTER = ResourceType(
         r4_parameter("Encounter-class", "token", "class"),
         r4_parameter("clinical-type", "token", "type"),
         r4_parameter("clinical-date", "date", "period"),
+        r4_parameter("Encounter-length", "quantity", "length"),
         r4_parameter("Encounter-subject", "reference", "subject"),
         r4_parameter("Encounter-participant", "reference", "participant.individual"),
         r4_parameter("Encounter-service-provider", "reference", "serviceProvider"),

@@ -11,6 +11,7 @@ from fhirpub.plugin_api import (
     organization,
     patient,
     practitioner,
+    r4_composite,
     r4_parameter,
 )
 
@@ -55,7 +56,48 @@ OBSERVATION = ResourceType(
         ),
         r4_parameter("Observation-subject", "reference", "subject"),
         r4_parameter("Observation-performer", "reference", "performer"),
+        r4_parameter("Observation-value-concept", "token", "valueCodeableConcept"),
+        r4_parameter("Observation-value-date", "date", "valueDateTime", "valuePeriod"),
         r4_parameter("Observation-value-quantity", "quantity", "valueQuantity"),
+        r4_parameter(
+            "Observation-value-string", "string", "valueString", "valueCodeableConcept.text"
+        ),
+        r4_composite("Observation-code-value-concept", "code", "value-concept"),
+        r4_composite("Observation-code-value-date", "code", "value-date"),
+        r4_composite("Observation-code-value-quantity", "code", "value-quantity"),
+        r4_composite("Observation-code-value-string", "code", "value-string"),
+        r4_parameter("Observation-component-code", "token", "component.code"),
+        r4_parameter(
+            "Observation-component-value-concept", "token", "component.valueCodeableConcept"
+        ),
+        r4_parameter(
+            "Observation-component-value-quantity", "quantity", "component.valueQuantity"
+        ),
+        r4_composite(
+            "Observation-component-code-value-concept", "component-code", "component-value-concept"
+        ),
+        r4_composite(
+            "Observation-component-code-value-quantity",
+            "component-code",
+            "component-value-quantity",
+        ),
+        r4_parameter("Observation-combo-code", "token", "code", "component.code"),
+        r4_parameter(
+            "Observation-combo-value-concept",
+            "token",
+            "valueCodeableConcept",
+            "component.valueCodeableConcept",
+        ),
+        r4_parameter(
+            "Observation-combo-value-quantity",
+            "quantity",
+            "valueQuantity",
+            "component.valueQuantity",
+        ),
+        r4_composite("Observation-combo-code-value-concept", "combo-code", "combo-value-concept"),
+        r4_composite(
+            "Observation-combo-code-value-quantity", "combo-code", "combo-value-quantity"
+        ),
     ),
     example={
         "resourceType": "Observation",

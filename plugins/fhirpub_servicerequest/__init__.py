@@ -45,6 +45,7 @@ SERVICE_REQUEST = ResourceType(
         elements=("intent", "priority", "doNotPerform", "category", "code", "authoredOn"),
     ),
     search=(
+        r4_parameter("ServiceRequest-instantiates-uri", "uri", "instantiatesUri"),
         r4_parameter("ServiceRequest-intent", "token", "intent"),
         r4_parameter("ServiceRequest-priority", "token", "priority"),
         r4_parameter("ServiceRequest-category", "token", "category"),

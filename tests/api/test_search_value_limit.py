@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.config.settings import Config, LimitsConfig
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.interactions import parameters
+from fhirpub.interactions.indexing import limits
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import register_body
 
@@ -53,7 +53,7 @@ def test_validation_reports_too_many_search_values(lab: Integrator) -> None:
 def test_a_resource_that_was_stored_with_more_is_indexed_again_and_open_to_corrections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parameters, "MAX_SEARCH_VALUES", 10_000)
+    monkeypatch.setattr(limits, "MAX_SEARCH_VALUES", 10_000)
     config = replace(Config(), limits=replace(LimitsConfig(), compute_processes=0))
     with RunningService(tmp_path, config=config) as earlier:
         lab = earlier.integrator()

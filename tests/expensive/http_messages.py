@@ -52,13 +52,16 @@ _NAMES = (
     *("code:missing", "date", "issued", "_lastUpdated", "patient", "patient.identifier"),
     *("subject:Patient.identifier", "subject", "performer", "_sort", "_include", "_count"),
     *("_total", "_summary", "_cursor", "unknown", "a.b.c", ":", "date:missing"),
-    "_elements",
+    *("_elements", "value-quantity", "value-string", "value-string:exact", "combo-code"),
+    *("value-string:contains", "code-value-quantity", "combo-code-value-quantity"),
+    *("component-value-quantity", "component-code-value-concept", "code-value-string"),
 )
 _VALUES = (
     *("a", "a|b", "|a", "a|", "a|b|c", "\\,", "\\|", "\\\\", "\\", "|", "$", "date", "_id"),
     *("-date", "2026", "ne2026-01-01", "ap2026-01-01T00:00:00.123Z", "ge9999-12-31", "Patient/1"),
     *("true", "DiagnosticReport:patient", "*", "http://a/Patient/1", "%00", "é"),
-    *("%C3%A9", "+", "9", "1"),
+    *("%C3%A9", "+", "9", "1", "a$b", "a$1", "s|a$ge1.5e9", "$", "%CC%81", "1||g"),
+    *("a$1|http://unitsofmeasure.org|mg/dL", "1|http://unitsofmeasure.org|m.m.m.m.m.m.m.m"),
 )
 
 

@@ -19,9 +19,11 @@ from fhirpub.errors import FhirpubError
 from fhirpub.fhir import date_value
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.fhir.times import from_http
+from fhirpub.fhir.units import ucum
 from fhirpub.http import head as http_head
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.execute import understood
+from fhirpub.interactions.indexing import pairs, quantities
 from fhirpub.interactions.patch_formats import Form
 from fhirpub.interactions.register import Candidate, prepare_registration
 from fhirpub.interactions.submission.parameters import from_parameters
@@ -100,7 +102,7 @@ def update(body: bytes, form: Form) -> Work:
     return work
 
 
-def query(text: str) -> Work:
+def query(text: str, type_name: str = _TYPE) -> Work:
     """Return the computation of a search with a form that finds a page of a hundred reports."""
 
     def work() -> Iterator[None]:
@@ -114,7 +116,7 @@ def query(text: str) -> Work:
         context = _context()
         wanted = understood(
             parameters,
-            resource_type=context.types[_TYPE],
+            resource_type=context.searched[type_name].type,
             tenant=_TENANT,
             context=context,
             strict=False,
@@ -185,4 +187,6 @@ def _forget() -> None:
     media.body_type.cache_clear()
     http_head._remembered.cache_clear()
     date_value._cached.cache_clear()
+    for cached in (ucum._unit_of, ucum._measure_of, quantities._cached_units, pairs._cached_name):
+        cached.cache_clear()
     _context().schemas.fhirpath.cache_clear()

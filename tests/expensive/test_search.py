@@ -117,11 +117,11 @@ def test_a_head_costs_no_more_than_its_length_allows(shape: Shape, size: int) ->
     check("head", head, targets.head(head), HEAD)
 
 
-@given(shape=queries(), size=SIZES)
+@given(shape=queries(), size=SIZES, type_name=st.sampled_from(["DiagnosticReport", "Observation"]))
 @searched(40)
 def test_a_query_costs_no_more_than_its_length_allows(
-    shape: Callable[[int], str], size: int
+    shape: Callable[[int], str], size: int, type_name: str
 ) -> None:
     text = shape(size)
 
-    check("query", text.encode(), targets.query(text), QUERY)
+    check("query", text.encode(), targets.query(text, type_name), QUERY)

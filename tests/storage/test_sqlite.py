@@ -35,14 +35,9 @@ from fhirpub.storage.criteria import (
 )
 from fhirpub.storage.sqlite import blobs
 from fhirpub.storage.sqlite import schema as sql
-from fhirpub.storage.sqlite.search import (
-    FIRST_COUNT,
-    SearchStatements,
-    Source,
-    search_statements,
-    sources_of,
-)
-from fhirpub.storage.sqlite.search_page import best_source
+from fhirpub.storage.sqlite.search.pages import FIRST_COUNT, best_source
+from fhirpub.storage.sqlite.search.sources import Source, sources_of
+from fhirpub.storage.sqlite.search.statements import SearchStatements, search_statements
 from fhirpub.storage.sqlite.store import SqliteStore, from_url
 from fhirpub.storage.sqlite.tables import client_activity, clients
 from fhirpub.storage.store import Store

@@ -15,7 +15,7 @@ import pytest
 
 from fhirpub.storage.contract import SearchQuery
 from fhirpub.storage.criteria import Criterion, TimeMatch, encode, sort_key
-from fhirpub.storage.sqlite import search_page
+from fhirpub.storage.sqlite.search import pages as search_page
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.criteria import CriteriaContract

@@ -14,8 +14,7 @@ import pytest
 from fhirpub.errors import SearchTooCostly, StoreUnavailable, Throttled
 from fhirpub.storage.contract import SearchQuery
 from fhirpub.storage.criteria import Criterion, TokenMatch
-from fhirpub.storage.sqlite.search import FIRST_COUNT
-from fhirpub.storage.sqlite.search_page import best_source, find_page
+from fhirpub.storage.sqlite.search.pages import FIRST_COUNT, best_source, find_page
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.store_contract import (
     LAB,

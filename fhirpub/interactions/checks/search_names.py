@@ -69,7 +69,7 @@ def hint_of(searched: SearchIndexer, name: str) -> str:
     """Return what to do about the name of a parameter that a type does not have."""
     kind, known = searched.type.name, searched.parameters
     if name == _SORT:
-        sortable = [one for one in known if known[one].parameter.type != "reference"]
+        sortable = [one for one in known if known[one].is_sortable]
         return f"what can be sorted by: {', '.join(dict.fromkeys([*_SORTABLE, *sortable]))}"
     if name == _INCLUDE:
         includable = (f"{kind}:{one}" for one in searched.includable())

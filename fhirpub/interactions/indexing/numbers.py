@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any
 
@@ -34,20 +34,25 @@ def place_of(number: Decimal | float) -> int:
     return -bits if nearest < 0 else bits
 
 
-def range_of(quantity: Mapping[str, Any]) -> NumberRange | None:
+_FIRST, _BEHIND_ALL = place_of(_LOWEST), place_of(_HIGHEST) + 1
+Place = Callable[[Decimal], int]
+"""Returns the place of a number, as `place_of` does, such as after its conversion."""
+
+
+def range_of(quantity: Mapping[str, Any], place_of: Place = place_of) -> NumberRange | None:
     """Return the numbers that a Quantity may be: one, or all below or above it."""
     if "value" not in quantity:
         return None
     place = place_of(quantity["value"])
     match quantity.get("comparator"):
         case "<":
-            return place_of(_LOWEST), place
+            return _FIRST, place
         case "<=":
-            return place_of(_LOWEST), place + 1
+            return _FIRST, place + 1
         case ">=":
-            return place, place_of(_HIGHEST) + 1
+            return place, _BEHIND_ALL
         case ">":
-            return place + 1, place_of(_HIGHEST) + 1
+            return place + 1, _BEHIND_ALL
     return place, place + 1
 
 
@@ -59,23 +64,23 @@ def split_number(text: str) -> tuple[str, Decimal] | None:
     return (prefix, Decimal(digits)) if _NUMBER.fullmatch(digits) else None
 
 
-def equal_to(number: Decimal) -> NumberRange:
+def equal_to(number: Decimal, place_of: Place = place_of) -> NumberRange:
     """Return the numbers that are equal to one as exactly as it is written: 5.4 is 5.35 to 5.45.
 
     R4's example for a power of ten is 1e2, which is 95 to 105.
     """
     exponent = int(number.as_tuple().exponent)
     half = Decimal(5).scaleb(exponent - (2 if exponent > 0 else 1))
-    return _between(number, half)
+    return _between(number, half, place_of)
 
 
-def about(number: Decimal) -> NumberRange:
+def about(number: Decimal, place_of: Place = place_of) -> NumberRange:
     """Return the numbers that are at most a tenth of it away from a number."""
-    start, end = _between(number, abs(number) / 10)
+    start, end = _between(number, abs(number) / 10, place_of)
     return start, end + 1
 
 
-def _between(number: Decimal, distance: Decimal) -> NumberRange:
+def _between(number: Decimal, distance: Decimal, place_of: Place) -> NumberRange:
     place = place_of(number)
     start = place_of(_EXACT.subtract(number, distance))
     end = place_of(_EXACT.add(number, distance))

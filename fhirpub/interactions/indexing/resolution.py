@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.schema import Schemas
+from fhirpub.interactions.indexing.pairs import Pairing, pairings_of
 from fhirpub.interactions.indexing.texts import FAMILY, GIVEN
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter, r4_parameter
 from fhirpub.storage.criteria import IDENTIFIER
@@ -18,9 +19,13 @@ _ELEMENTS = {
     "token": frozenset({"CodeableConcept", "Coding", "Identifier", "code", "boolean"}),
     "date": frozenset({"date", "dateTime", "instant", "Period", "Timing"}),
     "reference": frozenset({"Reference"}),
-    "quantity": frozenset({"Quantity"}),
-    "string": frozenset({"string", "HumanName"}),
+    "quantity": frozenset({"Quantity", "Age", "Count", "Distance", "Duration"}),
+    "number": frozenset({"decimal", "integer", "positiveInt", "unsignedInt"}),
+    "string": frozenset({"string", "markdown", "HumanName"}),
+    "uri": frozenset({"uri", "url", "canonical", "oid", "uuid"}),
 }
+_SORTED = "date"
+"""What is sorted by several elements is stored under one name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +34,36 @@ class ResolvedParameter:
 
     ``apart`` is the name that values are stored under, unless it follows from the elements. A
     parameter with a ``kind`` is served by the texts of this kind that another one stores there.
+    ``others`` are the names under which others store the values of each of its elements, if they
+    do: it needs none of its own. A composite has ``pairings``.
     """
 
     parameter: SearchParameter
     target: str = ""
     apart: str = ""
     kind: str | None = None
+    others: tuple[str, ...] = ()
+    pairings: tuple[Pairing, ...] = ()
 
     @property
     def stored(self) -> str:
         """The name that values are stored under: parameters over the same elements share it."""
         return self.apart or "|".join(self.parameter.paths)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which its values are stored."""
+        return self.others or (self.stored,)
+
+    @property
+    def stores(self) -> bool:
+        """Whether values are stored for it, and for those that share them."""
+        return self.kind is None and not self.others and not self.pairings
+
+    @property
+    def is_sortable(self) -> bool:
+        """Whether resources can be sorted by it."""
+        return self.parameter.type != "reference" and not self.others and not self.pairings
 
 
 def resolve_parameters(
@@ -51,12 +75,39 @@ def resolve_parameters(
     """
     yield from _common_parameters(resource_type, member, identifiers)
     names = {one.paths for one in resource_type.search if one.type == "string"}
+    single = {(one.type, *one.paths) for one in resource_type.search if len(one.paths) == 1}
+    simple = [one for one in resource_type.search if one.type != "composite"]
+    known = {one.name: _resolve(one, names, single) for one in simple}
     for parameter in resource_type.search:
-        yield _resolve(parameter, names)
+        yield known.get(parameter.name) or _composite(parameter, known)
 
 
-def _resolve(parameter: SearchParameter, names: Collection[tuple[str, ...]]) -> ResolvedParameter:
-    """Return a parameter; parts of a name are among the texts of the name, if that is indexed."""
+def _composite(
+    parameter: SearchParameter, known: Mapping[str, ResolvedParameter]
+) -> ResolvedParameter:
+    first, second = (known[name] for name in parameter.components)
+    pairings = pairings_of(_stored_at(first), _stored_at(second), second.parameter.type)
+    return ResolvedParameter(parameter, pairings=tuple(pairings))
+
+
+def _stored_at(of: ResolvedParameter) -> dict[str, str]:
+    """Return the elements of a parameter, each with the name that its values are stored under."""
+    return {path: path if of.others else of.stored for path in of.parameter.paths}
+
+
+def _resolve(
+    parameter: SearchParameter,
+    names: Collection[tuple[str, ...]],
+    single: Collection[tuple[str, ...]],
+) -> ResolvedParameter:
+    """Return a parameter.
+
+    Parts of a name are among the texts of the name, if that is indexed. What others index one by
+    one, each a ``single`` element with its type, is not indexed again, unless it may be sorted by.
+    """
+    paths, type_ = parameter.paths, parameter.type
+    if len(paths) > 1 and type_ != _SORTED and all((type_, path) in single for path in paths):
+        return ResolvedParameter(parameter, others=paths)
     name, _, kind = parameter.paths[0].rpartition(".")
     is_part = kind in (FAMILY, GIVEN) and (name,) in names and len(parameter.paths) == 1
     if is_part and parameter.type == "string":

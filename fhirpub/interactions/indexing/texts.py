@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 MAX_TEXT = 128
 """The maximum number of characters of a text that is stored or sought, after it is normalized."""
+_MAX_READ = 16 * MAX_TEXT
+"""The number of characters of a text that are looked at: marks are left out, and blanks."""
+_MAX_KEPT, _MAX_TEXT_SHOWN = 512, 64
 _MAX_WORDS = 16
 """The maximum number of words of a name as a text with which what is sought may begin."""
 
@@ -32,12 +36,30 @@ def normalize_text(text: str) -> str:
     characters of formatting; case is folded, and blanks become one space. A beginning of a text
     is normalized to a beginning of it.
     """
+    text = text[:_MAX_READ]
     if text.isascii():
         folded = text.lower()
     else:
         letters = "".join(filter(_is_shown, unicodedata.normalize("NFKD", text)))
         folded = letters.casefold().translate(_LETTERS)
     return " ".join(folded.split())[:MAX_TEXT].rstrip()
+
+
+def shorten(text: str) -> str:
+    """Return a text that must be compared as it is, or what stands for a long one."""
+    if len(text) <= _MAX_KEPT:
+        return text
+    return f"{text[:_MAX_TEXT_SHOWN]}#{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def exact_under(name: str) -> str:
+    """Return the name under which the texts under a name are stored as they were written."""
+    return f"{name}:exact"
+
+
+def exact_text(text: str, kind: str) -> str:
+    """Return a text as it was written, with its kind."""
+    return f"{kind}|{shorten(text)}"
 
 
 def _is_shown(character: str) -> bool:
@@ -47,19 +69,20 @@ def _is_shown(character: str) -> bool:
 def texts_of(item: str | Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the texts of a string or a HumanName that searches find, each with its kind."""
     found: list[tuple[str, str]] = []
-    if isinstance(item, str):
-        _add(found, item, "")
-        return found
-    _add(found, item.get(FAMILY), FAMILY)
-    for given in item.get(GIVEN, ()):
-        _add(found, given, GIVEN)
-    if TEXT in item:
-        words = normalize_text(item[TEXT]).split(" ", maxsplit=_MAX_WORDS - 1)
+    for text, kind in written_texts(item):
+        normalized = normalize_text(text)
+        if kind != TEXT:
+            found += [(normalized, kind)] if normalized else []
+            continue
+        words = normalized.split(" ", maxsplit=_MAX_WORDS - 1)
         found += [(" ".join(words[number:]), TEXT) for number in range(len(words)) if words[0]]
     return found
 
 
-def _add(found: list[tuple[str, str]], text: str | None, kind: str) -> None:
-    normalized = normalize_text(text) if text else ""  # a gap in a list of names is None
-    if normalized:
-        found.append((normalized, kind))
+def written_texts(item: str | Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the same as they were written; a gap in a list of names is left out."""
+    if isinstance(item, str):
+        return [(item, "")]
+    named = [(item.get(FAMILY), FAMILY), *((given, GIVEN) for given in item.get(GIVEN, ()))]
+    named.append((item.get(TEXT), TEXT))
+    return [(text, kind) for text, kind in named if text]

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
-from functools import lru_cache
 from typing import Any, Protocol
 
 from fhirpub.fhir.date_value import TimeRange, parse_range
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.fhir.times import zone_of
-from fhirpub.interactions.indexing.numbers import range_of
-from fhirpub.interactions.indexing.texts import texts_of
+from fhirpub.interactions.indexing.numbers import place_of
+from fhirpub.interactions.indexing.quantities import (
+    may_be_several,
+    numbers_under,
+    ranges_of,
+    units_under,
+)
+from fhirpub.interactions.indexing.texts import (
+    exact_text,
+    exact_under,
+    shorten,
+    texts_of,
+    written_texts,
+)
 from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue
 
 _HISTORY = "/_history/"
 _NOTHING: JsonObject = {}
-_MAX_CACHED_LENGTH = 200
-"""Units are few and short; what is longer would only fill the cache."""
 
 
 class Searched(Protocol):
@@ -123,46 +132,52 @@ def without_scheme(url: str) -> str:
 
 
 def _quantities(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
-    """Take a number, and each way to write its unit.
+    """Take a number, also in base units, and each way to write its unit.
 
     Units are tokens without a code, which no index holds: they are few, so that they would find
     most of all numbers.
     """
-    known = range_of(item)
-    if known is None:
-        return
-    values.append((name, *known))
-    unit = item.get("system", ""), item.get("code", ""), item.get("unit", "")
-    is_short = sum(map(len, unit)) <= _MAX_CACHED_LENGTH
+    ranges, units = ranges_of(item)
+    values += [(numbers_under(name, unit), *range_) for unit, range_ in ranges.items()]
     under = units_under(name)
-    values += [(under, "", one) for one in (_cached_units if is_short else _units_of)(*unit)]
+    values += [(under, "", unit) for unit in units]
 
 
-def _units_of(system: str, code: str, unit: str) -> tuple[str, ...]:
-    """Return each way to write a unit."""
-    units = [unit_of("", one) for one in (code, unit) if one]
-    if code and system:
-        units.append(unit_of(system, code))
-    return tuple(dict.fromkeys(units))
+def _several_quantities(
+    values: list[SearchValue], name: str, item: Any, _searched: Searched
+) -> None:
+    """Take a number of which there may be others beside it, under each of its units.
+
+    Their units would otherwise be those of any of them.
+    """
+    ranges, units = ranges_of(item)
+    values += [(numbers_under(name, unit), *range_) for unit, range_ in ranges.items()]
+    values += [(numbers_under(name, unit), *ranges[""]) for unit in units]
 
 
-_cached_units = lru_cache(maxsize=512)(_units_of)
+def _numbers(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
+    if item is not None:  # a gap in a list of numbers
+        place = place_of(item)
+        values.append((name, place, place + 1))
 
 
-def units_under(name: str) -> str:
-    """Return the name under which the units of the numbers under a name are stored."""
-    return f"{name}:unit"
-
-
-def unit_of(system: str, code: str) -> str:
-    """Return a unit as it is stored: by its code, or by its text."""
-    return encode_typed_code(system, code)
+def _uris(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
+    if item:  # a gap in a list of uris, some of which have extensions only
+        values.append((name, shorten(item), ""))
 
 
 def _texts(values: list[SearchValue], name: str, item: Any, _searched: Searched) -> None:
-    if item is not None:  # a gap in a list of strings, some of which have extensions only
-        for text, kind in texts_of(item):
-            values.append((name, text, kind))
+    """Take texts as they are compared, and as they were written for ``:exact``.
+
+    The latter are tokens without a code, which no index holds: the former lead to them.
+    """
+    if item is None:  # a gap in a list of strings, some of which have extensions only
+        return
+    found = texts_of(item)
+    values += [(name, text, kind) for text, kind in found]
+    exact = exact_under(name)
+    if found:
+        values += [(exact, "", exact_text(text, kind)) for text, kind in written_texts(item)]
 
 
 TAKE: dict[str, Take] = {
@@ -170,5 +185,14 @@ TAKE: dict[str, Take] = {
     "date": _times,
     "reference": _references,
     "quantity": _quantities,
+    "number": _numbers,
     "string": _texts,
+    "uri": _uris,
 }
+
+
+def take_for(type_: str, name: str) -> Take:
+    """Return what takes the values of elements that are stored under a name."""
+    if type_ == "quantity" and may_be_several(name):
+        return _several_quantities
+    return TAKE[type_]

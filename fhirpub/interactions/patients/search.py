@@ -27,7 +27,9 @@ from fhirpub.storage.criteria import (
     ANYTHING,
     ID,
     NEWEST_FIRST,
+    Condition,
     Criterion,
+    Either,
     Order,
     SortKey,
     TokenMatch,
@@ -143,11 +145,20 @@ class _Search:
         yield Asked(source, (stating(owners, source), *criteria), frozenset(owners.values()))
 
 
-def _translated(criterion: Criterion, names: StatementNames) -> Criterion:
-    """Return a criterion of patients as one of the versions that state something about them."""
+def _translated(criterion: Condition, names: StatementNames) -> Condition:
+    """Return a condition on patients as one on the versions that state something about them."""
+    if isinstance(criterion, Either):
+        return Either(
+            tuple(tuple(_translate(one, names) for one in group) for group in criterion.groups)
+        )
+    return _translate(criterion, names)
+
+
+def _translate(criterion: Criterion, names: StatementNames) -> Criterion:
     stored = {IDENTIFIERS: names.identifier, "name": names.name, "birthDate": names.birth_date}
     if criterion.name != ID:
-        return replace(criterion, name=stored.get(criterion.name, criterion.name))
+        element, colon, form = criterion.name.partition(":")
+        return replace(criterion, name=f"{stored.get(element, element)}{colon}{form}")
     asked = [one for one in criterion.any_of if isinstance(one, TokenMatch)]
     ids = (marked(one.value) if one.value else ("", "") for one in asked)
     matches = tuple(TokenMatch(system, code) for code, system in ids)

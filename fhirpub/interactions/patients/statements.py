@@ -21,6 +21,7 @@ from fhirpub.storage.contract import SearchQuery, Version
 from fhirpub.storage.criteria import (
     ANYTHING,
     NEWEST_FIRST,
+    Condition,
     Criterion,
     SortKey,
     TokenMatch,
@@ -146,7 +147,7 @@ class Asked:
     """Which statements of a source are asked for, of the resources with some ids or of all."""
 
     source: Source
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[Condition, ...]
     ids: frozenset[str] | None = None
 
 

@@ -84,7 +84,7 @@ class PageReading:
         for text in asked.value.split(","):
             name, kind = text.removeprefix("-"), None
             known = self._searched.parameters.get(name)
-            if known is not None and known.parameter.type != "reference":
+            if known is not None and known.is_sortable:
                 name, kind = known.stored, known.kind
             elif name not in (ID, IDENTIFIER, LAST_UPDATED):
                 return False

@@ -24,9 +24,9 @@ from fhirpub.storage.erasure.tombstones import erased_type, member_body
 from fhirpub.storage.sqlite import schema
 from fhirpub.storage.sqlite.blobs import sweep
 from fhirpub.storage.sqlite.database import DatabaseMixin
+from fhirpub.storage.sqlite.entries import index_entries
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.rows import Row, size_of, version_of
-from fhirpub.storage.sqlite.search import index_entries
 from fhirpub.storage.sqlite.tables import erasure as sql
 
 _MEMBERS_AT_ONCE = 10

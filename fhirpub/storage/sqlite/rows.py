@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
+from fhirpub.storage.sqlite.entries import Entry, index_entries
 from fhirpub.storage.sqlite.parameters import json_object
-from fhirpub.storage.sqlite.search import Entry, index_entries
 
 Row = tuple[Any, ...]
 

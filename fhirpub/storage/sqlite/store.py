@@ -38,6 +38,7 @@ from fhirpub.storage.sqlite.blobs import (
 from fhirpub.storage.sqlite.clients.activity import SqliteClientActivity
 from fhirpub.storage.sqlite.credentials.store import SqliteCredentials
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
+from fhirpub.storage.sqlite.entries import index_entries
 from fhirpub.storage.sqlite.erasure import SqliteErasure
 from fhirpub.storage.sqlite.files import STORED_VERSION, require_use
 from fhirpub.storage.sqlite.parameters import json_list
@@ -49,8 +50,7 @@ from fhirpub.storage.sqlite.rows import (
     has_bytes,
     version_of,
 )
-from fhirpub.storage.sqlite.search import index_entries
-from fhirpub.storage.sqlite.search_page import find_page, page_rows
+from fhirpub.storage.sqlite.search.pages import find_page, page_rows
 from fhirpub.storage.sqlite.shared_database import SharedDatabase
 from fhirpub.storage.sqlite.webhooks import SqliteWebhooks
 from fhirpub.storage.store import Store

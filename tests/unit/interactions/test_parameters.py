@@ -10,7 +10,8 @@ import pytest
 from fhirpub.errors import ConfigurationError, TooLarge
 from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.terminology import Terminology
-from fhirpub.interactions.parameters import MAX_SEARCH_VALUES, SearchIndexer
+from fhirpub.interactions.indexing.limits import MAX_SEARCH_VALUES
+from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
 from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue, decode, encode
 from fhirpub.tenant import Tenant
@@ -216,7 +217,7 @@ def test_a_reference_to_a_part_of_ones_own_is_marked_by_its_type_alone() -> None
         ("token", "code.codingg", "code.codingg is no element of it"),
         ("token", "subject", "subject is an element of type Reference; a token is one of type"),
         ("date", "status", "status is an element of type code; a date is one of type"),
-        ("string", "status", "a string is one of type HumanName, string"),
+        ("string", "status", "a string is one of type HumanName, markdown, string"),
         ("reference", "code", "code is an element of type CodeableConcept"),
         ("date", "effective", "effective is no element of it"),
     ],

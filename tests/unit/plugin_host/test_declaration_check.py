@@ -131,6 +131,12 @@ def test_schemas_that_are_no_dict_are_reported(install: Install) -> None:
     ]
 
 
+COMPOSITE = (
+    '(SearchParameter(name="code", type="token", paths=("code",)),'
+    'SearchParameter(name="when", type="date", paths=("component.valueDateTime",)),'
+    'SearchParameter(name="who", type="reference", paths=("subject",)),'
+    'SearchParameter(name="c", type="composite", components=("%s", "%s")))'
+)
 STRANGE: tuple[Any, ...] = (None, 7, "x", ["x"], {7: 7}, frozenset({7}), ("x", 7))
 
 
@@ -160,7 +166,7 @@ def test_any_value_of_a_field_is_reported_in_a_sentence_or_does_no_harm(
         ('("code",)', "must be a tuple of SearchParameter"),
         (
             '(SearchParameter(name="code", type="strings", paths=("code",)),)',
-            "the type must be one of token, date, reference, quantity, string",
+            "the type must be one of token, date, reference, quantity, number, string, uri, comp",
         ),
         (
             '(SearchParameter(name="Code", type="token", paths=("code",)),)',
@@ -188,6 +194,34 @@ def test_any_value_of_a_field_is_reported_in_a_sentence_or_does_no_harm(
                 'SearchParameter(name="b", type="date", paths=("code",)))'
             ),
             "search parameter b: the same elements have another type",
+        ),
+        (
+            '(SearchParameter(name="a", type="token", paths=("a",), components=("b", "c")),)',
+            "search parameter 'a': a composite has components, and no other type has",
+        ),
+        (
+            '(SearchParameter(name="a", type="composite", paths=("a",), components=("b", "c")),)',
+            "search parameter 'a': a composite has no paths",
+        ),
+        (
+            '(SearchParameter(name="a", type="composite", components="bc"),)',
+            "search parameter 'a': components must be a tuple of the names of two other",
+        ),
+        (
+            COMPOSITE % ("code", "x"),
+            "search parameter c: its component x is not among the parameters that are declared",
+        ),
+        (
+            COMPOSITE % ("when", "code"),
+            "search parameter c: its components must be a token, and one that is no reference",
+        ),
+        (
+            COMPOSITE % ("code", "who"),
+            "search parameter c: its components must be a token, and one that is no reference",
+        ),
+        (
+            COMPOSITE % ("code", "when"),
+            "search parameter c: its components have no elements in the same element",
         ),
     ],
 )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from fhirpub.storage.criteria import (
     ANYTHING,
     ID,
     IDENTIFIER,
     LAST_UPDATED,
+    Condition,
     Criterion,
+    Either,
     Match,
     TextMatch,
     TimeMatch,
@@ -26,12 +29,20 @@ _MAX_MERGED = 100
 """So many values are read from an index side by side; the server merges 200 at most."""
 _NO_KEY = {"$exists": False}
 """What has no code has no key either, and is in no index."""
+_NOTHING: Filter = {"id": {"$in": []}}
 _SOME = {"$ne": None}
 """What an element without anything to search by does not have."""
 
 
-def condition(criterion: Criterion, tenant: str, type_name: str) -> Filter:
-    """Return the condition that a version fulfils a criterion."""
+def filter_of(condition: Condition, tenant: str, type_name: str) -> Filter:
+    """Return the filter for versions that fulfil a condition."""
+    if isinstance(condition, Either):
+        groups = [
+            {"$and": [filter_of(one, tenant, type_name) for one in group]}
+            for group in condition.groups
+        ]
+        return {"$or": groups} if groups else _NOTHING
+    criterion = condition
     either = list(alternatives(criterion, tenant, type_name))
     if criterion.negated:
         return {"$nor": either} if either else {}
@@ -89,11 +100,18 @@ def _token(name: str, *conditions: Filter) -> Filter:
         return {fields[field]: item for field, item in wanted.items()}
     if name == ID:
         of_no_system = wanted.get("rest", "") == "" and "key" in wanted
-        return {"id": wanted["key"]} if of_no_system else {"id": {"$in": []}}
+        return {"id": wanted["key"]} if of_no_system else _NOTHING
     return _match_stored(name, wanted)
 
 
 def _text(name: str, wanted: TextMatch) -> Filter:
+    if wanted.anywhere:
+        part = "".join(
+            one if one.isalnum() else f"\\x{{{ord(one):x}}}" for one in wanted.beginning
+        )
+        return _token(
+            name, {"key": {"$regex": part}}, {} if wanted.kind is None else {"rest": wanted.kind}
+        )
     range_ = {"$gte": wanted.beginning} | ({} if wanted.end is None else {"$lt": wanted.end})
     return _token(name, {"key": range_}, {} if wanted.kind is None else {"rest": wanted.kind})
 
@@ -124,15 +142,24 @@ def _match_stored(name: str, wanted: Filter) -> Filter:
     return {"search": {"$elemMatch": {"name": name, **known}}}
 
 
-def may_be_owned(criterion: Criterion) -> bool:
+def compares(condition: Condition, name: str) -> bool:
+    """Return whether a criterion is about this name."""
+    return isinstance(condition, Criterion) and condition.name == name
+
+
+def may_be_owned(criterion: Condition) -> TypeGuard[Criterion]:
     """Return whether a criterion asks for values of resources whose ids are known."""
-    return not criterion.negated and any(
-        isinstance(item, TokenMatch) and item.of is not None for item in criterion.any_of
+    return (
+        isinstance(criterion, Criterion)
+        and not criterion.negated
+        and any(isinstance(item, TokenMatch) and item.of is not None for item in criterion.any_of)
     )
 
 
-def has_range(criterion: Criterion) -> bool:
-    """Return whether an index over the values leads to all candidates of a criterion."""
+def has_range(criterion: Condition) -> bool:
+    """Return whether an index over the values leads to all candidates of a condition."""
+    if isinstance(criterion, Either):
+        return bool(criterion.groups) and all(any(map(has_range, it)) for it in criterion.groups)
     if criterion.negated or criterion.name in COLUMNS:
         return False
     return all(
@@ -146,26 +173,32 @@ def has_range(criterion: Criterion) -> bool:
     )
 
 
-def has_member_range(criterion: Criterion) -> bool:
-    """Return whether indexes over members lead to all candidates of a criterion among them."""
+def has_member_range(criterion: Condition) -> bool:
+    """Return whether indexes over members lead to all candidates of a condition among them."""
+    if isinstance(criterion, Either):
+        groups = criterion.groups
+        return bool(groups) and all(any(map(has_member_range, group)) for group in groups)
     return has_range(criterion) and all(
         not isinstance(item, TokenMatch) or item.value or item.of for item in criterion.any_of
     )
 
 
-def is_in_order(criterion: Criterion) -> bool:
+def is_in_order(criterion: Condition) -> bool:
     """Return whether an index over the values has all candidates of a criterion newest first."""
     return (
-        has_range(criterion)
+        isinstance(criterion, Criterion)
+        and has_range(criterion)
         and len(criterion.any_of) <= _MAX_MERGED
         and all(isinstance(item, TokenMatch) and item.of is None for item in criterion.any_of)
     )
 
 
-def is_without_end(criterion: Criterion) -> bool:
+def is_without_end(criterion: Condition) -> bool:
     """Return whether a criterion asks for times without an end: most likely the newest of all."""
-    return has_range(criterion) and any(
-        isinstance(item, TimeMatch) and item.until is None for item in criterion.any_of
+    return (
+        isinstance(criterion, Criterion)
+        and has_range(criterion)
+        and any(isinstance(item, TimeMatch) and item.until is None for item in criterion.any_of)
     )
 
 

@@ -23,7 +23,8 @@ from fhirpub.storage.mongodb.schema import (
 from fhirpub.storage.mongodb.search.filters import (
     COLUMNS,
     alternatives,
-    condition,
+    compares,
+    filter_of,
     has_member_range,
     has_range,
     is_in_order,
@@ -139,7 +140,7 @@ def _conditions(tenant: str, query: SearchQuery) -> tuple[str | None, list[Filte
         if may_be_owned(criterion) and index == BY_TIME and not owned:
             owned += alternatives(criterion, tenant, query.type)
             continue
-        conditions.append(condition(criterion, tenant, query.type))
+        conditions.append(filter_of(criterion, tenant, query.type))
         if has_range(criterion):
             index = min(index, BY_SEARCH_VALUE, key=_BEST_FIRST.index)
     if not owned:
@@ -239,7 +240,9 @@ class _Alone(_Source):
     ) -> None:
         super().__init__(tenant, query, conditions)
         self.in_order = index not in (None, BY_SEARCH_VALUE)
-        self.fetches = index == BY_TIME and any(one.name not in COLUMNS for one in query.criteria)
+        self.fetches = index == BY_TIME and not all(
+            any(compares(one, name) for name in COLUMNS) for one in query.criteria
+        )
         self.is_by_time = index == BY_SEARCH_VALUE and any(map(is_in_order, query.criteria))
 
     def _find(self, bounds: Sequence[Filter] = (), *, first: bool = False) -> Pipeline:
@@ -309,12 +312,12 @@ class _Members(_Source):
     def _carriers(self) -> list[Filter]:
         query, tenant = self._query, self._tenant
         leading = [one for one in query.criteria if has_member_range(one)]
-        times = [one for one in query.criteria if one.name == LAST_UPDATED]
+        times = [one for one in query.criteria if compares(one, LAST_UPDATED)]
         if query.ids is not None:
             first, leading = self._ids(), []
         elif leading:
             first = {"members": {"$exists": True}}
         else:
             first = {"member_types": member_type(tenant, query.type)}
-        known = [condition(one, tenant, query.type) for one in (*leading, *times)]
+        known = [filter_of(one, tenant, query.type) for one in (*leading, *times)]
         return [first, *map(of_member, known)]

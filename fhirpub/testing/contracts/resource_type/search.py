@@ -56,6 +56,8 @@ class ResourceSearchContract(ResourceTypeHarness):
         resource = lab.get(self.path_of(answer)).json
 
         for parameter in self.resource_type.search:
+            if parameter.type == "composite":  # R4 has no modifiers of it
+                continue
             query = f"_id={resource['id']}&{parameter.name}:missing"
             values = [one for path in parameter.paths for _at, one in items_of(resource, path)]
             said = bool(values)

@@ -17,7 +17,8 @@ from fhirpub.storage.criteria import (
     ID,
     IDENTIFIER,
     LAST_UPDATED,
-    Criterion,
+    Condition,
+    Either,
     TimeMatch,
     TokenMatch,
     encode,
@@ -43,7 +44,7 @@ from fhirpub.testing.samples import (
 )
 
 
-def criteria_of_every_form(ids: Sequence[str]) -> list[tuple[Criterion, str]]:
+def criteria_of_every_form(ids: Sequence[str]) -> list[tuple[Condition, str]]:
     """Return criteria of every form for the five versions of the test below.
 
     Args:
@@ -105,6 +106,20 @@ def criteria_of_every_form(ids: Sequence[str]) -> list[tuple[Criterion, str]]:
         (has("subject", TokenMatch("P", None)), "1234"),
         (has("subject", TokenMatch("P", ""), TokenMatch("P", "x")), "123"),
         (has("subject", token("")), "13"),
+        (Either(((has("code", token("a")),), (has("date", TimeMatch(from_=101)),))), "123"),
+        (
+            Either(
+                (
+                    (has("code", token("a")), has("date", TimeMatch(from_=101))),
+                    (has("subject", token("x")), has("code", token("b"))),
+                )
+            ),
+            "23",
+        ),
+        (Either(((has("code", token("b")), has("date", TimeMatch(after=900))),)), ""),
+        (Either(((has("code", ANYTHING, negated=True),), (has("code", token("c")),))), "24"),
+        (Either(((has(IDENTIFIER, token("v1")),), (has(ID, token(ids[2])),))), "12"),
+        (Either(()), ""),
     ]
 
 

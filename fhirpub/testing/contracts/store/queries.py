@@ -14,6 +14,7 @@ from fhirpub.storage.contract import (
     Version,
 )
 from fhirpub.storage.criteria import (
+    Condition,
     Criterion,
     Match,
     SearchValue,
@@ -69,11 +70,11 @@ def found_by(*values: SearchValue, **changes: Any) -> Version:
     return a_version(search=encode(values), **changes)
 
 
-def wanting(*criteria: Criterion, **changes: Any) -> SearchQuery:
+def wanting(*criteria: Condition, **changes: Any) -> SearchQuery:
     """Return a query for reports that fulfil criteria.
 
     Args:
-        *criteria: The criteria, all of which must hold.
+        *criteria: The conditions, all of which must hold.
         **changes: Other fields of the query.
 
     Returns:
@@ -104,6 +105,11 @@ def token(value: str | None = None, system: str | None = None) -> TokenMatch:
 def text(beginning: str, kind: str | None = None) -> TextMatch:
     """Return what matches texts that begin so; None matches any kind."""
     return TextMatch(beginning, kind)
+
+
+def part(some: str, kind: str | None = None) -> TextMatch:
+    """Return what matches texts that have this anywhere; None matches any kind."""
+    return TextMatch(some, kind, anywhere=True)
 
 
 async def find_ids(store: Store, wanted: SearchQuery, tenant: str = LAB) -> set[str]:

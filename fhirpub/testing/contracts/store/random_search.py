@@ -21,7 +21,9 @@ from fhirpub.storage.criteria import (
     IDENTIFIER,
     LAST_UPDATED,
     LATEST,
+    Condition,
     Criterion,
+    Either,
     Match,
     Order,
     SearchValue,
@@ -127,7 +129,7 @@ def _random_text(random: Random) -> str:
 
 
 def _random_query(random: Random, ids: Sequence[str]) -> SearchQuery:
-    criteria = [_random_criterion(random) for _ in range(random.choice([0, 1, 1, 2, 3]))]
+    criteria = [_random_condition(random) for _ in range(random.choice([0, 1, 1, 2, 3]))]
     names = ["code", "date", "status", "name", LAST_UPDATED, ID]
     order = tuple(
         Order(name, random.choice([True, False]), _random_kind(random) if name == "name" else None)
@@ -147,6 +149,16 @@ def _random_kind(random: Random) -> str | None:
     return random.choice([None, None, "family", "given"])
 
 
+def _random_condition(random: Random) -> Condition:
+    if random.random() < 0.8:
+        return _random_criterion(random)
+    groups = [
+        tuple(_random_criterion(random) for _ in range(random.choice([1, 1, 2])))
+        for _ in range(random.choice([1, 2, 2, 3]))
+    ]
+    return Either(tuple(groups))
+
+
 def _random_criterion(random: Random) -> Criterion:
     names = ["code", "status", "category", "date", "date", "name", "name"]
     name = random.choice([*names, LAST_UPDATED, IDENTIFIER])
@@ -154,7 +166,8 @@ def _random_criterion(random: Random) -> Criterion:
     count = random.choice([1, 1, 2, 3])
     if name == "name":
         texts: list[Match] = [
-            TextMatch(_random_text(random), _random_kind(random)) for _ in range(count)
+            TextMatch(_random_text(random), _random_kind(random), random.choice([True, False]))
+            for _ in range(count)
         ]
         tokens = [TokenMatch(_random_kind(random), random.choice([None, _random_text(random)]))]
         return Criterion(name, (*texts, *random.choice([[], [], tokens])), negated)

@@ -26,6 +26,7 @@ from fhirpub.testing.contracts.store.queries import (
     find_ids,
     found_by,
     has,
+    part,
     text,
     token,
     wanting,
@@ -85,6 +86,15 @@ class TextContract:
             (has(ID, text(ids[2][:20]), text(ids[3], "")), "23"),
             (has(ID, text(ids[2], "x")), ""),
             (has(LAST_UPDATED, text("1")), ""),
+            (has("name", part("shd")), "02"),
+            (has("name", part("shd", "text")), "2"),
+            (has("name", part("june"), part("b a")), "12"),
+            (has("name", part("june"), text("ash")), "01"),
+            (has("name", part("ash"), negated=True), "34"),
+            (has("name", part("SHD")), ""),
+            (has("name", part("5")), ""),
+            (has(IDENTIFIER, part("1")), "1"),
+            (has(ID, part(ids[2][3:20])), "2"),
         ):
             await self._check(store, criterion, names, expected)
 
@@ -118,6 +128,9 @@ class TextContract:
                 }
                 wanted = wanting(has("name", TextMatch(name, kind)), limit=100)
                 assert await find_ids(store, wanted) == expected, (name, kind)
+            having = {id_ for id_, one in stored.items() if name in one}
+            wanted = wanting(has("name", part(name)), limit=100)
+            assert await find_ids(store, wanted) == having, name
 
     async def test_a_text_that_begins_with_the_last_character_of_all_is_found(
         self, store: Store

@@ -15,6 +15,7 @@ from fhirpub.storage.criteria import (
     ID,
     IDENTIFIER,
     LAST_UPDATED,
+    Condition,
     Criterion,
     TextMatch,
     TimeMatch,
@@ -38,7 +39,21 @@ COLUMNS = {ID: ("''", "v.id"), IDENTIFIER: ("v.system", "v.value"), LAST_UPDATED
 """The columns of a version that some parameters are compared with: of systems and of values."""
 
 
-def match_criterion(criterion: Criterion, name: str, parameters: Parameters) -> str:
+def match_condition(condition: Condition, name: str, parameters: Parameters) -> str:
+    """Return the condition for what fulfils one of a search; sets its parameters."""
+    if isinstance(condition, Criterion):
+        return _match_criterion(condition, name, parameters)
+    groups = [
+        " AND ".join(
+            _match_criterion(one, f"{name}g{place}_{number}", parameters)
+            for number, one in enumerate(group)
+        )
+        for place, group in enumerate(condition.groups)
+    ]
+    return f"({' OR '.join(f'({group})' for group in groups) or '0'})"
+
+
+def _match_criterion(criterion: Criterion, name: str, parameters: Parameters) -> str:
     """Return the condition for what meets a criterion; sets its parameters."""
     tokens = [item for item in criterion.any_of if isinstance(item, TokenMatch)]
     times = [item for item in criterion.any_of if isinstance(item, TimeMatch)]
@@ -96,9 +111,13 @@ def _among_values(
 def _among_texts(
     field: str, texts: Sequence[TextMatch], name: str, parameters: Parameters
 ) -> Iterator[str]:
-    """Return the conditions for texts that begin in one of these ways."""
+    """Return the conditions for texts that are as one of these."""
     for number, text in enumerate(texts):
         begins = f"{name}x{number}"
+        if text.anywhere:
+            matching = _match_text(text, begins, parameters, (_SECOND, _FIRST))
+            yield f"{_EACH.format(name=name)} AND {matching})"
+            continue
         stored = orjson.dumps([field, text.beginning]).decode()
         parameters[f"{begins}b"] = stored.removesuffix('"]')
         condition = f"instr(v.search, :{begins}b) > 0"
@@ -115,7 +134,9 @@ def _match_text(
     kind, value = columns
     parameters[f"{name}from"] = text.beginning
     all_of = [f"{value} >= :{name}from"]
-    if text.end is not None:
+    if text.anywhere:
+        all_of = [f"typeof({value}) = 'text' AND instr({value}, :{name}from) > 0"]
+    elif text.end is not None:
         parameters[f"{name}until"] = text.end
         all_of.append(f"{value} < :{name}until")
     if text.kind is not None:

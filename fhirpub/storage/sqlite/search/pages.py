@@ -12,15 +12,13 @@ from fhirpub.storage.page_size import up_to_size
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import put_back
 from fhirpub.storage.sqlite.rows import Row, size_of, version_of
-from fhirpub.storage.sqlite.search import (
-    COUNTS,
-    FIRST_COUNT,
-    Source,
-    search_statements,
-    sources_of,
-)
+from fhirpub.storage.sqlite.search.sources import Source, sources_of
+from fhirpub.storage.sqlite.search.statements import search_statements
 from fhirpub.storage.sqlite.tables.erasure import HAS_REUSE
 
+FIRST_COUNT = 1_000
+COUNTS = (FIRST_COUNT, 10_000, 100_000)
+"""The numbers up to which candidates are counted, one after another, to find the best source."""
 _NEWEST_FACTORS = (20, 200)
 """So many times as many candidates as entries are looked at first, and then."""
 

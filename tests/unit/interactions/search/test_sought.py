@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.interactions.value_parser import times_meant_by
+from fhirpub.interactions.search.sought import times_meant_by
 from fhirpub.storage.criteria import Criterion, encode, holds
 from fhirpub.testing.store_contract import a_version
 

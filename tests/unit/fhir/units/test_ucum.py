@@ -1,0 +1,120 @@
+"""Units of UCUM in base units, compared with the definitions of UCUM."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhirpub.fhir.units.ucum import unit_of
+
+
+@pytest.mark.parametrize(
+    ("code", "dimension", "factor"),
+    [
+        ("mg/dL", "g.m-3", "10"),
+        ("g/L", "g.m-3", "1000"),
+        ("g%", "g.m-3", "10000"),
+        ("mmol/L", "m-3.mol", "1"),
+        ("10*9/L", "m-3", "1e12"),
+        ("10^3/uL", "m-3", "1e12"),
+        ("{cells}/uL", "m-3", "1e9"),
+        ("mm[Hg]", "g.m-1.s-2", "133322"),
+        ("kPa", "g.m-1.s-2", "1000000"),
+        ("mL/min/{1.73_m2}", "m3.s-1", "1/60000000"),
+        ("U/L", "m-3.mol.s-1", "1/60000"),
+        ("m[IU]/L", "[iU].m-3", "1"),
+        ("meq/L", "eq.m-3", "1"),
+        ("mosm/kg", "g-1.osm", "1/1000000"),
+        ("kg/m2", "g.m-2", "1000"),
+        ("kg.m-2", "g.m-2", "1000"),
+        ("mg/(24.h)", "g.s-1", "1/86400000"),
+        ("[lb_av]", "g", "453.59237"),
+        ("%", "1", "0.01"),
+        ("1", "1", "1"),
+        ("/h", "s-1", "1/3600"),
+        ("ug/mg{creat}", "1", "0.001"),
+        ("a", "s", "31557600"),
+    ],
+)
+def test_a_unit_is_so_many_base_units(code: str, dimension: str, factor: str) -> None:
+    unit = unit_of(code)
+
+    assert unit is not None
+    assert (unit.dimension, unit.factor) == (dimension, Fraction(factor))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "x",
+        "mg//L",
+        "/0",
+        "mg/",
+        "(mg",
+        "mg)",
+        "m0",
+        "m99",
+        "mins",
+        "kkg",
+        "mg L",
+        "{a",
+        "B[SPL]",
+        "m" * 65,
+        "m." * 31 + "(",
+        "10*99.10*99.10*99.10*99",
+        "Mg[Hg]",
+        "l1e9",
+        "é",
+    ],
+)
+def test_what_is_not_known_is_not_converted(code: str) -> None:
+    assert unit_of(code) is None
+
+
+def test_units_that_are_not_comparable_have_other_dimensions() -> None:
+    codes = ("mmol/L", "meq/L", "mosm/L", "[iU]/L", "[arb'U]/L", "10*9/L", "g/L")
+
+    assert len({unit.dimension for code in codes if (unit := unit_of(code))}) == len(codes)
+
+
+def test_temperatures_have_an_offset() -> None:
+    celsius, fahrenheit, kelvin = unit_of("Cel"), unit_of("[degF]"), unit_of("K")
+    assert celsius and fahrenheit and kelvin  # noqa: PT018
+
+    expected = Decimal("310.15")
+    assert celsius.to_base(37) == fahrenheit.to_base(98.6) == kelvin.to_base(expected) == expected
+
+
+@pytest.mark.parametrize("number", [13.2, Decimal("13.2"), Decimal("13.20")])
+def test_a_number_is_converted_exactly_however_it_was_read(number: Decimal | float) -> None:
+    unit = unit_of("g/dL")
+
+    assert unit is not None
+    assert unit.to_base(number) == 132_000
+
+
+@pytest.mark.parametrize(
+    "number", ["1e999999999", "-1e999999999", "1e-999999999", "7" * 100_000, "0." + "3" * 100_000]
+)
+def test_a_hostile_number_takes_no_time(number: str) -> None:
+    unit = unit_of("mg/dL")
+    assert unit is not None
+    hostile = Decimal(number)
+
+    began = time.process_time()
+    float(unit.to_base(hostile))
+
+    assert time.process_time() - began < 0.1
+
+
+@given(st.text("mgLlskd./()0123456789{}[]*^%-+aUH", max_size=64))
+def test_any_text_is_a_unit_or_none(code: str) -> None:
+    unit = unit_of(code)
+
+    assert unit is None or unit.factor > 0
