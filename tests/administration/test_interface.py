@@ -72,6 +72,20 @@ def test_a_client_that_is_added_over_http_gets_tokens(administered: Administered
     assert administered.service.request("POST", "/oauth/token", form, headers).status == 200
 
 
+def test_the_clients_of_a_tenant_are_listed_without_those_of_others(
+    administered: Administered,
+) -> None:
+    ours, theirs = [
+        administered.request("POST", "/tenants", {"name": name}).json["id"] for name in "ab"
+    ]
+    for tenant in (ours, theirs):
+        administered.request("POST", f"/tenants/{tenant}/clients", {"name": "ward"})
+
+    listed = administered.request("GET", f"/clients?tenant={ours}").json
+
+    assert [one["tenant"] for one in listed] == [ours]
+
+
 def test_a_disabled_client_is_not_brought_back_by_its_key(administered: Administered) -> None:
     tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
     path = f"/tenants/{tenant}/clients/ward"

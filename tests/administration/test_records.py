@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from structlog.testing import capture_logs
 
+from fhirpub.audit.record import BEGUN
 from tests.administration.conftest import Administered
 
 
@@ -54,6 +55,19 @@ def test_a_request_that_changes_nothing_leaves_no_record(administered: Administe
     for earlier, now in zip(first, again, strict=True):
         assert {name: earlier.get(name, value) for name, value in now.items()} == now
     assert [one for one in administered.audit(id_) if one["action"] != "audit.search"] == before
+
+
+def test_an_act_is_recorded_before_it_is_done_and_with_what_it_concerns(
+    administered: Administered,
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+    client = administered.request("POST", f"/tenants/{tenant}/clients", {}).json["client_id"]
+
+    administered.request("PATCH", f"/clients/{client}", {"name": "ward"})
+
+    ended, begun = [one for one in administered.audit(tenant) if one["action"] == "client.edit"]
+    assert (begun["status"], ended["status"]) == (BEGUN, 200)
+    assert begun["what"] == ended["what"] == [f"Client/{client}"]
 
 
 def test_a_look_at_what_does_not_exist_leaves_no_record(administered: Administered) -> None:

@@ -207,7 +207,9 @@ def _keys_of(bugs: Sequence[SeededBug], files: Sequence[str]) -> dict[str, str]:
     digest = hashlib.sha256()
     for name in files:
         if not name.startswith("tests/seeded/"):
-            digest.update(name.encode() + b"\0" + hashlib.sha256((ROOT / name).read_bytes()).digest())
+            digest.update(
+                name.encode() + b"\0" + hashlib.sha256((ROOT / name).read_bytes()).digest()
+            )
     whole = digest.digest()
     return {bug.name: hashlib.sha256(whole + bug.path.read_bytes()).hexdigest() for bug in bugs}
 

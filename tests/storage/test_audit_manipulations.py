@@ -294,7 +294,9 @@ async def test_a_checkpoint_of_another_chain_attests_nothing(trail: Trail) -> No
     assert "another chain" in problem.text
 
 
-async def test_a_checkpoint_under_the_number_of_another_block_attests_nothing(trail: Trail) -> None:
+async def test_a_checkpoint_kept_under_another_block_attests_nothing(
+    trail: Trail,
+) -> None:
     trail.remove_checkpoints()
     await trail.store.put_audit_checkpoint(LAB, 3, trail.signed[LAB, 4])
 

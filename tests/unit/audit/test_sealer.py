@@ -77,7 +77,9 @@ def a_sealer(
 ) -> Sealer:
     leases = Leases(store, owner=owner, seconds=15, clock=clock)
     config = replace(AuditConfig(), **settings)
-    return Sealer(store, leases=leases, sign=signing, config=config, clock=clock, recorder=recorder)
+    return Sealer(
+        store, leases=leases, sign=signing, config=config, clock=clock, recorder=recorder
+    )
 
 
 async def record(store: Store, clock: HandClock, tenant: str = LAB) -> None:
