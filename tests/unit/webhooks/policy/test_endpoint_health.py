@@ -63,6 +63,19 @@ def test_a_wait_is_never_shortened_by_a_later_answer() -> None:
     assert failed(1, asked).throttled == NOW + 60_000
 
 
+def test_of_two_waits_that_a_receiver_asks_for_the_later_end_counts() -> None:
+    condition = EndpointHealth()
+    for end in (NOW + 60_000, NOW + 5_000):
+        then = Next(state="retrying", throttled=end)
+        condition = condition.record(FAILED, then, NOW, USUAL, ended=NOW)
+
+    assert condition.throttled == NOW + 60_000
+
+
+def test_that_the_tenant_was_warned_is_kept() -> None:
+    assert EndpointHealth.read(EndpointHealth(warned=NOW).serialize()).warned == NOW
+
+
 def test_failures_begin_when_the_log_says_and_the_breaker_opens_from_now_on() -> None:
     condition = EndpointHealth()
     for _ in range(10):
