@@ -24,7 +24,7 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests import raw
 from tests.bodies import document, register_body
-from tests.faults.seeded import StoreWrapper, opening
+from tests.faults.broken_stores import StoreWrapper, opening
 from tests.waiting import wait_until
 
 BASE = "/fhir/r4/DiagnosticReport"
