@@ -163,8 +163,8 @@ def test_a_hold_on_the_former_patient_protects_a_report_that_was_moved(
         operator="eve",
         reason="case 3",
     )
-    operator = Operator(lab.service, lab)
-    lab.service.call(operator.store.put_hold(hold))
+    operator = Operator(console.service, lab)
+    console.service.call(operator.store.put_hold(hold))
 
     with pytest.raises(NotErasable, match="case 3"):
         operator.erase(f"DiagnosticReport/{mixed.second}")

@@ -43,7 +43,7 @@ async def test_a_condition_holds_for_the_very_version_that_is_replaced(
 
     def check(version: Version) -> None:
         if not version.is_first:
-            raise VersionConflict(target=1, current=version.version)
+            raise VersionConflict(target="1", current=version.version)
 
     async def prepared(version: Version) -> Update:
         await store.add(LAB, successor(first, status="amended"))  # another one is quicker
