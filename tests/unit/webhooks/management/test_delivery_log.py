@@ -60,7 +60,8 @@ async def test_a_replay_in_steps_opens_all_that_is_meant_and_nothing_else(
     await store.start()
     await store.put_endpoint(endpoint.tenant, endpoint)
     await queue(store, 7, endpoint=endpoint.id, state="dead", ended=1)
-    log, place, reopened = DeliveryLog(store, clock=now_ms), 2, 0
+    log, reopened = DeliveryLog(store, clock=now_ms), 0
+    place: int | None = 2
 
     while place is not None:
         step = await log.replay(endpoint, Wanted(from_sequence=place, to_sequence=6))
