@@ -78,7 +78,7 @@ async def test_no_log_line_of_any_level_has_the_token_of_an_endpoint(
     harness: WebhookHarness, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    receiver.answer(Reply(status=500))
+    receiver.answer(Reply(status=500), Reply())
     endpoint = await harness.endpoint(receiver.url)
 
     with capture_logs() as logged:
