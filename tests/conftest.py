@@ -89,7 +89,7 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/unit/cli/test_transfer.py",
     "tests/unit/cli/test_records.py",
     "tests/storage/mongodb/test_searches.py",
-    "tests/faults/test_seeded_bugs.py",
+    "tests/faults/test_broken_stores.py",
     "tests/hl7v2/test_listen_kills.py",
     "tests/storage/test_migrating_service.py",
     "tests/unit/cli/demo/test_command.py",

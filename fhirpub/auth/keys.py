@@ -210,7 +210,8 @@ class KeyRing:
         if record.retired is None:
             return True
         # A process may sign with a key for half a minute after another one has retired it.
-        lived = self._config.token_seconds + self._config.leeway_seconds + _MARGIN_SECONDS
+        longest = max(self._config.token_seconds, self._config.assertion_token_seconds)
+        lived = longest + self._config.leeway_seconds + _MARGIN_SECONDS
         return self._clock() < record.retired + lived * 1000
 
 

@@ -12,6 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from fhirpub.administration.table import OPERATIONS
 from fhirpub.auth.assertions.signing import new_key_pair
+from fhirpub.storage.contract import SigningKey
 from tests.administration.conftest import Administered
 
 
@@ -70,6 +71,34 @@ def test_a_client_that_is_added_over_http_gets_tokens(administered: Administered
     form = "&".join(f"{name}={value}" for name, value in fields.items()).encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert administered.service.request("POST", "/oauth/token", form, headers).status == 200
+
+
+def test_the_clients_of_a_tenant_are_listed_without_those_of_others(
+    administered: Administered,
+) -> None:
+    ours, theirs = [
+        administered.request("POST", "/tenants", {"name": name}).json["id"] for name in "ab"
+    ]
+    for tenant in (ours, theirs):
+        administered.request("POST", f"/tenants/{tenant}/clients", {"name": "ward"})
+
+    listed = administered.request("GET", f"/clients?tenant={ours}").json
+
+    assert [one["tenant"] for one in listed] == [ours]
+
+
+def test_keys_of_the_other_environment_are_not_listed(administered: Administered) -> None:
+    service = administered.service
+    ours = administered.request("POST", "/keys/rotate").json["kid"]
+    theirs = SigningKey(
+        kid="other", algorithm="ES256", environment="production", created=1, private_pem=b"pem"
+    )
+    service.call(service.services.store.put_signing_key(theirs))
+
+    listed = [one["kid"] for one in administered.request("GET", "/keys").json]
+
+    assert ours in listed
+    assert "other" not in listed
 
 
 def test_a_disabled_client_is_not_brought_back_by_its_key(administered: Administered) -> None:

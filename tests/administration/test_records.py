@@ -6,6 +6,8 @@ from uuid import uuid4
 
 from structlog.testing import capture_logs
 
+from fhirpub.audit.record import BEGUN
+from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
 from tests.administration.conftest import Administered
 
 
@@ -56,6 +58,19 @@ def test_a_request_that_changes_nothing_leaves_no_record(administered: Administe
     assert [one for one in administered.audit(id_) if one["action"] != "audit.search"] == before
 
 
+def test_an_act_is_recorded_before_it_is_done_and_with_what_it_concerns(
+    administered: Administered,
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+    client = administered.request("POST", f"/tenants/{tenant}/clients", {}).json["client_id"]
+
+    administered.request("PATCH", f"/clients/{client}", {"name": "ward"})
+
+    ended, begun = [one for one in administered.audit(tenant) if one["action"] == "client.edit"]
+    assert (begun["status"], ended["status"]) == (BEGUN, 200)
+    assert begun["what"] == ended["what"] == [f"Client/{client}"]
+
+
 def test_a_look_at_what_does_not_exist_leaves_no_record(administered: Administered) -> None:
     name = f"unknown-{uuid4().hex}"
 
@@ -70,6 +85,21 @@ def test_each_page_of_an_export_is_recorded(administered: Administered) -> None:
     administered.request("GET", f"/audit/{tenant}/export?after=1000")
 
     assert administered.audit(tenant)[0]["action"] == "audit.export"
+
+
+def test_a_look_at_a_delivery_is_recorded_with_what_it_is_about(
+    administered: Administered,
+) -> None:
+    tenant = administered.request("POST", "/tenants", {"name": "Lab"}).json["id"]
+    endpoint, store = an_endpoint(tenant=tenant), administered.service.services.store
+    delivery = a_delivery(endpoint.id, tenant=tenant, event_id=f"evt_{uuid4().hex}")
+    administered.service.call(store.put_endpoint(tenant, endpoint))
+    administered.service.call(store.put_deliveries([delivery]))
+
+    assert administered.request("GET", f"/deliveries/{delivery.event_id}").status == 200
+
+    (record,) = [one for one in administered.audit(tenant) if one["action"] == "delivery.read"]
+    assert record["what"] == [f"Endpoint/{endpoint.id}", delivery.resource]
 
 
 def test_a_look_at_conflicts_is_recorded(administered: Administered) -> None:

@@ -22,7 +22,7 @@ from fhirpub.fhir.times import parse_instant
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Answer, Integrator, RunningService, Service
 from tests.bodies import register_body
-from tests.faults.seeded import StoreWrapper, opening
+from tests.faults.broken_stores import StoreWrapper, opening
 
 REPORTS = "/fhir/r4/DiagnosticReport"
 NOWHERE = f"{REPORTS}/00000000-0000-4000-8000-000000000000"

@@ -15,7 +15,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
-from tests.faults.seeded import StoreWrapper, opening
+from tests.faults.broken_stores import StoreWrapper, opening
 from tests.log_lines import caught_lines
 
 SHA256 = hashlib.sha256(PDF).hexdigest()

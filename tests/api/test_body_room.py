@@ -84,6 +84,21 @@ def behind_slow_bodies(lab: Integrator, send: Callable[[], T]) -> Iterator[T]:
                 yield send()
 
 
+def test_a_body_that_is_refused_before_its_end_keeps_no_room(tmp_path: Path) -> None:
+    config = replace(Config(), limits=LimitsConfig(request_bytes=150_000))
+    with RunningService(tmp_path, config=config) as service:
+        lab, room = service.integrator(), service.services.request_memory
+        lines = [f"{START} HTTP/1.1", "Host: x", token(lab), JSON, "Transfer-Encoding: chunked"]
+        head = "\r\n".join([*lines, "", ""]).encode()
+        with closing(socket.create_connection(("127.0.0.1", service.port))) as connection:
+            connection.sendall(head + b"1fbd0\r\n" + bytes(130_000))
+            assert wait_until(lambda: bool(room._held))
+
+            connection.sendall(b"\r\n1fbd0\r\n" + bytes(130_000))
+
+            assert wait_until(lambda: not room._held)
+
+
 def is_waiting(answer: Future[Answer]) -> bool:
     time.sleep(0.3)
     return not answer.done()

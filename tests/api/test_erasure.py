@@ -26,7 +26,7 @@ from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.interactions.erasure.patients import patients_by_identifier, resources_of
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage import transfer as copying
-from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
+from fhirpub.storage.erasure.contract import ErasedDeliveries, Erasure, Hold
 from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.tables import webhooks
@@ -410,12 +410,7 @@ def test_an_interrupted_order_is_completed_by_the_service(
     store = operator.store
     order = operator.order(published.report)
     operator.service.call(store.put_erasure(order))
-    tombstone = Tombstone(version=2, at=now_ms(), operator="eve", reason="order 7")
-    first = operator.service.call(store.version(lab.tenant.id, order.id, 1))
-    assert first is not None
-    operator.service.call(
-        store.add(lab.tenant.id, husk_of(replace(first, version=2, audit=b""), tombstone))
-    )
+    _bury(lab, operator, order)
     assert operator.orders(unfinished=True) != []
 
     async def complete() -> int:
@@ -424,6 +419,26 @@ def test_an_interrupted_order_is_completed_by_the_service(
     assert operator.service.call(complete()) >= 1
     assert operator.orders(unfinished=True) == []
     assert lab.get(f"{BASE}/{published.report}/_history/1").status == 410
+
+
+def test_no_version_below_a_tombstone_is_read_before_it_is_emptied(
+    lab: Integrator, operator: Operator, published: Published
+) -> None:
+    _bury(lab, operator, operator.order(published.report))
+
+    answer = lab.get(f"{BASE}/{published.report}/_history/1")
+
+    assert answer.status == 410
+
+
+def _bury(lab: Integrator, operator: Operator, order: Erasure) -> None:
+    """Add a tombstone as version 2, and leave version 1 as it is."""
+    store = operator.store
+    tombstone = Tombstone(version=2, at=now_ms(), operator="eve", reason="order 7")
+    first = operator.service.call(store.version(lab.tenant.id, order.id, 1))
+    assert first is not None
+    husk = husk_of(replace(first, version=2, audit=b""), tombstone)
+    assert operator.service.call(store.add(lab.tenant.id, husk))
 
 
 def test_an_order_that_is_put_on_hold_meanwhile_is_refused_and_not_resumed(

@@ -313,6 +313,19 @@ def test_copies_of_copies_are_refused_before_they_fill_the_memory(
     assert answer.status == 413
 
 
+def test_many_small_copies_are_refused_as_one_large_one(lab: Integrator) -> None:
+    location = lab.register(register_body("P-1", conclusion="c" * 20_000)).headers["location"]
+    path = location.removeprefix(lab.service.base_url).removesuffix("/_history/1")
+    copies = [
+        {"op": "copy", "from": "/conclusion", "path": f"/presentedForm/{number}"}
+        for number in range(10)
+    ]
+
+    answer = patch(lab, path, *copies)
+
+    assert answer.status == 413
+
+
 def test_what_is_nested_too_deep_is_a_400(lab: Integrator, path: str) -> None:
     deeper = [
         {"op": "add", "path": "/presentedForm" + "/0" * depth, "value": [[]]}

@@ -15,6 +15,7 @@ from fhirpub.app.stores import open_store
 from fhirpub.config.settings import PluginsConfig
 from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.interactions import reindex
+from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.interactions.patients.parts import PROVENANCE
 from fhirpub.interactions.relinking import targets
 from fhirpub.interactions.relinking.corrections import Target
@@ -22,6 +23,7 @@ from fhirpub.interactions.relinking.relink import Note, NotMovable, Relink, plan
 from fhirpub.interactions.relinking.stranded import left_behind, refuse_stranded
 from fhirpub.storage import transfer as copying
 from fhirpub.storage.contract import Version
+from fhirpub.storage.erasure.contract import Hold
 from fhirpub.testing.service import Integrator, RunningService
 from tests.api.test_patients import (
     BASE,
@@ -36,6 +38,7 @@ from tests.api.test_patients import (
 )
 from tests.api.test_patients_held import referring
 from tests.bodies import patient
+from tests.erasing import Operator
 from tests.panels import result, specimen
 
 NOTE = Note(operator="jmeier", reason="mistyped, ticket 812")
@@ -145,6 +148,26 @@ def mixed(lab: Integrator) -> Mixed:
     subject_of(lab.register(of("R-1", ada, result("hb"))))
     subject = subject_of(lab.register(second_body()))
     return Mixed(id_of_report(lab, "R-1"), id_of_report(lab, "R-2"), subject.partition("/")[2])
+
+
+def test_a_hold_on_the_former_patient_protects_a_report_that_was_moved(
+    lab: Integrator, console: Console, mixed: Mixed
+) -> None:
+    console.relink(mixed.second, console.apart(mixed.second))
+    assert patient_of(lab, mixed.second) != mixed.patient
+    hold = Hold(
+        tenant=lab.tenant.id,
+        type="Patient",
+        id=mixed.patient,
+        since=1,
+        operator="eve",
+        reason="case 3",
+    )
+    operator = Operator(console.service, lab)
+    console.service.call(operator.store.put_hold(hold))
+
+    with pytest.raises(NotErasable, match="case 3"):
+        operator.erase(f"DiagnosticReport/{mixed.second}")
 
 
 class TestToAnIdentifier:

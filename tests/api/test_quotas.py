@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,15 @@ from prometheus_client import parser
 
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.settings import Config
+from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.storage.contract import Blob, Version
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests import raw
 from tests.bodies import document, register_body
+from tests.faults.broken_stores import StoreWrapper, opening
 from tests.waiting import wait_until
 
 BASE = "/fhir/r4/DiagnosticReport"
@@ -50,6 +53,29 @@ def serve(tmp_path: Path, clock: HandClock, store_url: Callable[[str], str]) -> 
             return running.enter_context(service)
 
         yield start
+
+
+class FailsOnce(StoreWrapper):
+    """A store in which the first version cannot be added."""
+
+    has_failed = False
+
+    async def add(self, tenant: str, version: Version, blobs: Collection[Blob] = ()) -> bool:
+        if not self.has_failed:
+            self.has_failed = True
+            raise StoreUnavailable("away")
+        return await self.inner.add(tenant, version, blobs)
+
+
+def test_a_registration_that_the_store_refused_is_not_counted(tmp_path: Path) -> None:
+    config = Config(quotas=QuotasConfig(tenant_registrations_per_day=1))
+    opened = opening(FailsOnce)
+    with RunningService(tmp_path, config=config, open_store=opened) as service:
+        lab = service.integrator()
+
+        answers = [lab.register(register_body("Q-1")).status for _ in range(2)]
+
+    assert answers == [503, 201]
 
 
 def statuses(lab: Integrator, count: int) -> list[int]:

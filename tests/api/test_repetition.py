@@ -78,6 +78,18 @@ def test_the_same_content_gets_the_first_answer_when_a_limit_refuses_it(serve: S
     assert (again.status, again.body) == (201, first.body)
 
 
+def test_the_same_large_content_gets_the_first_answer_when_a_setting_refuses_it(
+    serve: Serve,
+) -> None:
+    notes = [{"url": "urn:x:note", "valueString": f"{number}" * 50} for number in range(3_000)]
+    first = serve().register(register_body("R-1", extension=notes, **WRONG_HASH))
+    strict = serve(hash_check="strict")
+
+    again = strict.register(register_body("R-1", extension=notes, **WRONG_HASH))
+
+    assert (again.status, again.body) == (201, first.body)
+
+
 def test_other_content_is_validated_first(serve: Serve) -> None:
     serve().register(register_body("R-1", **WRONG_HASH))
     strict = serve(hash_check="strict")

@@ -110,6 +110,7 @@ def test_a_search_with_too_many_conditions_is_refused(large: Integrator) -> None
         ("_id=" + ",".join(["x"] * 1_001), "_id"),
         ("patient=" + ",".join(["x"] * 1_001), "patient"),
         ("date=" + ",".join(["2026"] * 1_001), "date"),
+        (f"code={','.join(['x'] * 600)}&status={','.join(['y'] * 600)}", "status"),
         ("code=" + ",".join(["a\\\\"] * 1_001), "code"),
     ],
 )

@@ -406,6 +406,16 @@ def test_pages_follow_the_order_that_is_asked_for(
     assert seen == expected
 
 
+def test_of_a_name_that_comes_twice_in_a_sort_the_first_counts(
+    lab: Integrator, ids: dict[str, str]
+) -> None:
+    twice, once, otherwise = [
+        lab.get(f"{BASE}?_sort={sort}").json["entry"] for sort in ("-date,date", "-date", "date")
+    ]
+
+    assert twice == once != otherwise
+
+
 def test_a_sort_that_is_repeated_sorts_within(lab: Integrator, ids: dict[str, str]) -> None:
     within = lab.get(f"{BASE}?_sort=-status&_sort=date").json["entry"]
     listed = lab.get(f"{BASE}?_sort=-status,date").json["entry"]

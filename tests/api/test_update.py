@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.patch_formats import FORMS
+from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import PDF, document, register_body
 from tests.stored import store_again, stored_version
@@ -33,6 +35,22 @@ def test_an_update_answers_204_without_a_body(lab: Integrator, path: str) -> Non
     assert answer.headers["etag"] == 'W/"2"'
     assert answer.headers["location"].endswith("/_history/2")
     assert answer.headers["last-modified"].endswith("GMT")
+
+
+def test_a_version_is_later_than_the_one_before_it_whatever_the_clock_says(
+    tmp_path: Path,
+) -> None:
+    clock = HandClock()
+    with RunningService(tmp_path, clock=clock) as service:
+        lab = service.integrator()
+        location = lab.register(register_body("U-1")).headers["location"]
+        first = location.removeprefix(service.base_url)
+        clock.forward(seconds=-60)
+
+        update(lab, first.removesuffix("/_history/1"), conclusion="Corrected")
+
+        times = [lab.get(f"{first[:-1]}{number}").json["meta"]["lastUpdated"] for number in (1, 2)]
+    assert times[0] < times[1]
 
 
 def test_an_update_replaces_the_fields_it_names_and_no_other(lab: Integrator, path: str) -> None:

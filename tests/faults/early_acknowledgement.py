@@ -12,7 +12,7 @@ from fhirpub.app.services import build_services
 from fhirpub.config.loader import load
 from fhirpub.http.sockets import bind
 from fhirpub.runtime.logging import configure
-from tests.faults.seeded import AcknowledgesTooEarly, opening
+from tests.faults.broken_stores import AcknowledgesTooEarly, opening
 
 
 async def serve(file: Path, port: int) -> None:

@@ -27,6 +27,7 @@ from fhirpub.storage.store import Store
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import RunningService
 from fhirpub.testing.store_contract import LAB, a_version
+from tests.faults.broken_stores import AcknowledgesBeforeAMajority, opening
 from tests.faults.histories import (
     Client,
     assert_right,
@@ -38,7 +39,6 @@ from tests.faults.histories import (
 from tests.faults.linearizability import Outcome, Patch, Register, Registered, Updated
 from tests.faults.load import check_store
 from tests.faults.nemesis import failovers
-from tests.faults.seeded import AcknowledgesBeforeAMajority, opening
 from tests.faults.wire import Connection
 from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSet
 from tests.mongod.server import Mongod

@@ -9,7 +9,7 @@ from fhirpub.storage.store import Store
 
 
 class QuotasWrapper(QuotaStore):
-    """The methods that :class:`tests.faults.seeded.StoreWrapper` delegates unchanged."""
+    """The methods that :class:`tests.faults.broken_stores.StoreWrapper` delegates unchanged."""
 
     inner: Store
 

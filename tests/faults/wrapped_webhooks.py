@@ -20,7 +20,7 @@ from fhirpub.storage.webhook_contract import (
 
 
 class WebhooksWrapper(Endpoints, DeliveryQueueStore):
-    """The methods that :class:`tests.faults.seeded.StoreAround` delegates unchanged."""
+    """The methods that :class:`tests.faults.broken_stores.StoreWrapper` delegates unchanged."""
 
     inner: Store
 

@@ -57,6 +57,16 @@ class TestEncounter(CompositionContract):
         assert [item["individual"]["display"] for item in participants] == ["Marta Sol Ferreyra"]
         assert lab.get(found, Accept="application/fhir+xml").status == 200
 
+    def test_a_merge_patch_takes_away_what_is_null_in_an_object(self, lab: Integrator) -> None:
+        path = self.path_of(self.register(lab, self.body(self.fresh_value())))
+        start = lab.get(path).json["period"]["start"]
+        kind = {"Content-Type": "application/merge-patch+json"}
+
+        answer = lab.request("PATCH", path, {"period": {"end": None}}, kind)
+
+        assert answer.status == 204, answer.body
+        assert lab.get(path).json["period"] == {"start": start}
+
     def test_of_several_contained_practitioners_the_first_participant_is_the_author(
         self, lab: Integrator
     ) -> None:

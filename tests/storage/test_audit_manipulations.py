@@ -294,6 +294,18 @@ async def test_a_checkpoint_of_another_chain_attests_nothing(trail: Trail) -> No
     assert "another chain" in problem.text
 
 
+async def test_a_checkpoint_kept_under_another_block_attests_nothing(
+    trail: Trail,
+) -> None:
+    trail.remove_checkpoints()
+    await trail.store.put_audit_checkpoint(LAB, 3, trail.signed[LAB, 4])
+
+    problem = (await trail.verdict()).problem
+
+    assert problem is not None
+    assert "another chain or block" in problem.text
+
+
 async def test_a_checkpoint_that_another_key_signed_attests_nothing(trail: Trail) -> None:
     trail.remove_checkpoints()
     header, payload, signature = trail.signed[LAB, 4].split(".")

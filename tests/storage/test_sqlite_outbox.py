@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fhirpub.storage.contract import Version
+from fhirpub.storage.sqlite import outbox
 from fhirpub.storage.sqlite.database import transaction
 from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.outbox import MAX_ROWS_PASSED, read_page
@@ -81,6 +82,19 @@ async def add_before_silent(store: SqliteStore, path: Path) -> Version:
 
 def key_of(version: Version) -> tuple[str, int]:
     return version.id, version.version
+
+
+async def test_what_stands_where_a_step_of_the_mark_ends_stays_pending(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "MAX_ROWS_PASSED", 3)
+    versions = [loud() for _ in range(5)]
+    for version in versions:
+        await store.add(LAB, version)
+
+    await store.mark_published([key_of(versions[4])])
+
+    assert await pending_keys(store) == [key_of(version) for version in versions[:4]]
 
 
 async def test_what_is_published_in_order_moves_the_mark_and_leaves_nothing(

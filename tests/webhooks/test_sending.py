@@ -74,6 +74,22 @@ async def test_an_endpoint_is_sent_only_what_it_asked_for_of_its_own_tenant(
     assert len(another.received) == 2
 
 
+async def test_no_log_line_of_any_level_has_the_token_of_an_endpoint(
+    harness: WebhookHarness, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    receiver.answer(Reply(status=500), Reply())
+    endpoint = await harness.endpoint(receiver.url)
+
+    with capture_logs() as logged:
+        await harness.commit()
+        await harness.until_states(endpoint, delivered=1)
+
+    lines = f"{logged} {caplog.text}"
+    assert endpoint.token not in lines
+    assert endpoint.signing_secret not in lines
+
+
 async def test_the_log_lists_each_attempt(harness: WebhookHarness, receiver: Receiver) -> None:
     endpoint = await harness.endpoint(receiver.url)
     receiver.answer(Reply(status=500, body=b"oh no"), Reply(misbehaviour="reset"), Reply())

@@ -308,10 +308,6 @@ class MongoWebhooks(DeliverySweep, Endpoints, DeliveryQueueStore):
         )
 
 
-def _outbox_entry(document: dict[str, Any]) -> OutboxEntry:
-    return OutboxEntry(**document | {"type": fhir_type(document["type"])})
-
-
 def _conflicting_writes(error: BulkWriteError) -> set[int]:
     """Return the places of writes that were refused for their keys; the others are durable."""
     refused = error.details["writeErrors"]

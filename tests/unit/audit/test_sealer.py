@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from fhirpub.audit.chain import records_of
-from fhirpub.audit.checkpoint import checkpoint_of
+from fhirpub.audit.checkpoint import Sign, checkpoint_of
 from fhirpub.audit.record import Access, Agent, encode
 from fhirpub.audit.recorder import Recorder
 from fhirpub.audit.sealer import Sealer
 from fhirpub.audit.verification import verify
 from fhirpub.config.audit import AuditConfig
+from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS
 from fhirpub.storage.audit_contract import UnsealedAudit
 from fhirpub.storage.leases import Leases
@@ -38,12 +39,19 @@ async def read(statement: str) -> Mapping[str, Any]:
 
 
 class Delayed(SqliteStore):
-    """A store that can return what waited some time ago."""
+    """A store that can return what waited some time ago, and refuse checkpoints."""
 
     stale: UnsealedAudit | None = None
+    is_away = False
+    """Whether no checkpoint can be stored."""
 
     async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
         return self.stale or await super().unsealed_audit(limit=limit, tenants=tenants)
+
+    async def put_audit_checkpoint(self, tenant: str, number: int, signed: str) -> None:
+        if self.is_away:
+            raise StoreUnavailable("it is away")
+        await super().put_audit_checkpoint(tenant, number, signed)
 
 
 @pytest.fixture
@@ -64,11 +72,14 @@ def a_sealer(
     clock: HandClock,
     owner: str = "a",
     recorder: Recorder | None = None,
+    signing: Sign = sign,
     **settings: Any,
 ) -> Sealer:
     leases = Leases(store, owner=owner, seconds=15, clock=clock)
     config = replace(AuditConfig(), **settings)
-    return Sealer(store, leases=leases, sign=sign, config=config, clock=clock, recorder=recorder)
+    return Sealer(
+        store, leases=leases, sign=signing, config=config, clock=clock, recorder=recorder
+    )
 
 
 async def record(store: Store, clock: HandClock, tenant: str = LAB) -> None:
@@ -205,6 +216,59 @@ async def test_expired_records_are_deleted_and_the_rest_is_right(
     assert [block.number for block in chain] == [4, 5]
     verdict = await verify(store, LAB, read=read, now=clock())
     assert verdict.problem is None
+
+
+async def test_nothing_is_deleted_before_the_statement_about_it_is_stored(
+    store: Delayed, clock: HandClock
+) -> None:
+    sealer = a_sealer(store, clock, keep_days=1)
+    for _ in range(2):
+        await record(store, clock)
+        await sealer.seal()
+    clock.now += 10 * DAY_MS
+    store.is_away = True
+
+    with pytest.raises(StoreUnavailable):
+        await sealer.delete_expired()
+
+    assert [block.number for block in await store.audit_chain(LAB)] == [1, 2]
+
+
+async def test_a_block_stays_until_its_last_record_has_expired(
+    store: Store, clock: HandClock
+) -> None:
+    sealer = a_sealer(store, clock, keep_days=1)
+    await record(store, clock)
+    clock.forward(seconds=20)
+    await record(store, clock)
+    await sealer.seal()
+    clock.forward(seconds=20)
+    await record(store, clock)
+    await sealer.seal()
+    clock.now += DAY_MS - 20_000
+
+    await sealer.delete_expired()
+
+    assert [block.number for block in await store.audit_chain(LAB)] == [1, 2]
+
+
+async def test_a_chain_that_grows_while_it_is_signed_is_signed_again(
+    store: Store, clock: HandClock
+) -> None:
+    async def sign_late(claims: Mapping[str, Any]) -> str:
+        if claims["block"] == 2:
+            await record(store, clock)
+            await sealer.seal()
+        return await sign(claims)
+
+    sealer = a_sealer(store, clock, signing=sign_late)
+    for _ in range(2):
+        await record(store, clock)
+        await sealer.seal()
+    for _ in range(2):
+        await sealer.sign_checkpoints()
+
+    assert [number for number, _ in await store.audit_checkpoints(LAB)] == [1, 2, 3]
 
 
 async def test_the_last_block_stays_however_old_it_is(store: Store, clock: HandClock) -> None:

@@ -63,6 +63,18 @@ async def test_the_previous_key_verifies_until_its_last_token_has_expired() -> N
     assert [key["kid"] for key in keys.jwks()["keys"]] == [(await keys.signer()).kid]
 
 
+async def test_the_previous_key_verifies_the_longer_lived_tokens_of_clients_with_keys() -> None:
+    access, clock = MemoryAccess(), HandClock()
+    keys = ring(access, clock, AuthConfig(token_seconds=60, assertion_token_seconds=300))
+    old = await keys.signer()
+    await rotate(access, ES256, clock=clock)
+
+    clock.pass_seconds(300 + 59)
+    assert await keys.find(old.kid) is not None
+    clock.pass_seconds(1)
+    assert await keys.find(old.kid) is None
+
+
 async def test_a_rotated_key_signs_in_other_processes_within_half_a_minute() -> None:
     access, clock = MemoryAccess(), HandClock()
     keys = ring(access, clock)

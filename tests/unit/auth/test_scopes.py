@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fhirpub.auth.scopes import intersect, narrow, permits
+from fhirpub.auth.scopes import gives_something, intersect, is_scope, narrow, permits
 
 
 @pytest.mark.parametrize(
@@ -129,3 +129,24 @@ def test_a_wildcard_does_not_stand_for_the_audit_trail() -> None:
     assert not permits(("system/*.cruds",), "AuditEvent", "r")
     assert permits(("system/AuditEvent.rs",), "AuditEvent", "r")
     assert narrow(("system/*.cruds",), ("system/AuditEvent.rs", "system/*.rs")) == ("system/*.rs",)
+
+
+def test_of_a_wildcard_the_types_that_are_held_for_more_are_named_beside_it() -> None:
+    held = ("system/*.r", "system/Patient.rs", "system/Encounter.r")
+
+    assert narrow(held, ["system/*.rs"]) == ("system/*.r", "system/Patient.rs")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"), [("system/*.rs", True), ("x", True), ("", False), ("a b", False)]
+)
+def test_a_scope_is_one_word(text: str, *, is_one: bool) -> None:
+    assert is_scope(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "gives"),
+    [("webhooks.read", True), ("system/*.rs", True), ("system/*.", False), ("openid", False)],
+)
+def test_a_scope_of_another_service_gives_nothing(text: str, *, gives: bool) -> None:
+    assert gives_something(text) is gives

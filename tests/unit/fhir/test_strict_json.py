@@ -103,6 +103,12 @@ def test_a_number_of_compact_json_is_written_as_it_was_read(number: float) -> No
         assert dumps(loads(raw)) == raw
 
 
+@pytest.mark.parametrize("raw", [r'{"a":["\u0001"]}', r'{"a":{"\u0001":1}}', r'{"\u0001":1}'])
+def test_a_control_character_is_refused_in_a_value_and_in_a_name(raw: str) -> None:
+    with pytest.raises(InvalidContent, match="control character"):
+        loads(raw.encode())
+
+
 # Notations of other writers are read as fast as ours, and just as strictly.
 
 

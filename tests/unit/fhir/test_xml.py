@@ -273,6 +273,13 @@ REFUSED = {
         '<gender value="male"/><active value="true"/>',
         [("Patient.active", f"must stand before gender: {ORDER}")],
     ),
+    "the wrong order twice": (
+        '<birthDate value="1980"/><active value="true"/><gender value="male"/>',
+        [
+            ("Patient.active", f"must stand before birthDate: {ORDER}"),
+            ("Patient.gender", f"must stand before birthDate: {ORDER}"),
+        ],
+    ),
     "a list that is interrupted": (
         '<name><given value="a"/></name><gender value="male"/><name><text value="b"/></name>',
         [("Patient.name[1]", f"must stand before gender: {ORDER}")],

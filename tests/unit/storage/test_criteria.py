@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.storage.criteria import Criterion, SearchValue, TextMatch, TokenMatch, holds
+from fhirpub.storage.criteria import (
+    Criterion,
+    Order,
+    SearchValue,
+    TextMatch,
+    TimeMatch,
+    TokenMatch,
+    comes_after,
+    holds,
+)
 from fhirpub.testing.store_contract import found_by
 
 LAST = chr(sys.maxunicode)
@@ -48,6 +57,33 @@ def test_texts_begin_so_exactly_if_they_are_within_the_range(
         )
 
         assert by_code_points == by_bytes == text.startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("match", "first", "last"),
+    [
+        (TimeMatch(from_=10), (10, 20), (9, 20)),
+        (TimeMatch(before=10), (9, 20), (10, 20)),
+        (TimeMatch(after=10), (5, 11), (5, 10)),
+        (TimeMatch(until=10), (5, 10), (5, 11)),
+    ],
+    ids=["from", "before", "after", "until"],
+)
+def test_a_time_matches_up_to_its_bound(
+    match: TimeMatch, first: tuple[int, int], last: tuple[int, int]
+) -> None:
+    criterion = Criterion("date", (match,))
+
+    assert holds(criterion, found_by(("date", *first)))
+    assert not holds(criterion, found_by(("date", *last)))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_what_has_no_value_comes_after_all_that_have_one(*, descending: bool) -> None:
+    order = (Order("date", descending=descending),)
+
+    assert comes_after((None, "a"), (7, "b"), order)
+    assert not comes_after((7, "b"), (None, "a"), order)
 
 
 NAMES = st.text("ab", min_size=1, max_size=3)

@@ -521,6 +521,19 @@ async def test_a_key_that_was_retired_after_a_copy_is_retired_by_the_next(
     assert [(key.kid, key.retired) for key in keys] == [("k1", 5), ("k3", None)]
 
 
+async def test_of_two_times_at_which_a_key_was_retired_the_earlier_one_counts(
+    source: Store, target: Store
+) -> None:
+    await fill(source)
+    await transfer(source, target)
+    await source.rotate_signing_key(a_key("k3", created=9), expected=["k1"])
+    await target.rotate_signing_key(a_key("k3", created=5), expected=["k1"])
+
+    await transfer(source, target)
+
+    assert (await target.signing_keys("sandbox"))[0].retired == 5
+
+
 async def test_a_key_that_the_target_has_retired_stays_so_and_is_named(
     source: Store, target: Store
 ) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from fhirpub.storage.criteria import SearchValue, encode
-from fhirpub.storage.sqlite.rows import Addition
+from fhirpub.storage.sqlite.rows import Addition, attached_in
 from fhirpub.testing.samples import a_version, new_member_id
-from fhirpub.testing.store_contract import LAB
+from fhirpub.testing.store_contract import LAB, a_blob
 
 PERSON: SearchValue = ("subject", "p", "Patient")
 
@@ -26,6 +26,13 @@ def test_a_value_that_members_share_costs_less_than_one_of_each() -> None:
     shared = addition([PERSON], [PERSON], [PERSON])
 
     assert 0 < addition([], [], []).cost < shared.cost < apart.cost
+
+
+def test_documents_that_a_row_holds_are_read_apart() -> None:
+    blobs = [a_blob(b"%d" % number * number) for number in (3, 1, 7, 2)]
+    (row,) = Addition(LAB, a_version(attached=tuple(blobs)), (), now=0).rows
+
+    assert [*attached_in(row[17])] == blobs
 
 
 def test_several_values_in_one_field_are_all_entries() -> None:

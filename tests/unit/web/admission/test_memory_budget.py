@@ -95,6 +95,27 @@ async def test_no_request_overtakes_one_that_needs_more(arrive: Arrive) -> None:
     await asyncio.wait_for(asyncio.gather(before, behind), 1)
 
 
+async def test_what_is_released_goes_to_no_request_behind_one_that_needs_more(
+    arrive: Arrive,
+) -> None:
+    memory_budget = MemoryBudget(100, patience_seconds=5)
+    (first, _), (second, _), (large, _), (small, _) = (arrive() for _ in range(4))
+    memory_budget.acquire(first, 60)
+    memory_budget.acquire(second, 30)
+    before = started(memory_budget.acquire(large, 90))
+    behind = started(memory_budget.acquire(small, 20))
+
+    memory_budget.release(second)
+    await settled()
+
+    assert not before.done()
+    assert not behind.done()
+    memory_budget.release(first)
+    await asyncio.wait_for(before, 1)
+    memory_budget.release(large)
+    await asyncio.wait_for(behind, 1)
+
+
 async def test_an_owner_that_has_its_share_waits_and_keeps_no_other_waiting(
     arrive: Arrive,
 ) -> None:

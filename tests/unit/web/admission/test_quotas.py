@@ -211,7 +211,7 @@ async def test_processes_share_a_minute_once_they_have_exchanged_their_counts(
     assert one.admit(10) == 0
 
     clock.forward(seconds=50)
-    assert one.admit(6) == 6
+    assert one.admit(12) == 10
 
 
 async def test_processes_share_requests_at_a_time(clock: HandClock, store: WatchedStore) -> None:

@@ -106,6 +106,17 @@ def test_what_ends_while_the_queue_is_read_does_not_come_back() -> None:
     assert dequeued(queue, NOW + 5) == [2]
 
 
+def test_a_later_one_that_comes_back_does_not_send_a_reopened_one_twice() -> None:
+    queue = queue_of("strict", waiting(2))
+    assert dequeued(queue) == [2]
+    queue.watch()
+    queue.renew([waiting(1), waiting(2)], ordering="strict", last=2)
+
+    queue.back("evt_2", due=NOW, number=1)
+
+    assert dequeued(queue) == [1]
+
+
 def test_an_earlier_one_that_was_reopened_does_not_free_a_later_one_in_flight() -> None:
     queue = queue_of("per_resource", waiting(8, "a"))
     queue.take(NOW, 1)

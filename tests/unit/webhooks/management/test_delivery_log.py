@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
+from fhirpub.testing.contracts.webhooks.records import queue, sequences
 from fhirpub.testing.webhook_contract import a_delivery, an_attempt, an_endpoint
-from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
+from fhirpub.webhooks.management import delivery_log
+from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted, _percentile
 
 
 class WatchedStore(SqliteStore):
@@ -46,3 +50,33 @@ async def test_of_concurrent_requests_for_a_page_few_are_served_at_a_time(
     await store.stop()
     assert store.most == 4
     assert [page.deliveries[0].attempts[0].answer for page in pages] == [b""] * 40
+
+
+async def test_a_replay_in_steps_opens_all_that_is_meant_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_log, "_REPLAY_BATCH_SIZE", 2)
+    store, endpoint = SqliteStore(tmp_path / "store.db", deadline_seconds=10), an_endpoint()
+    await store.start()
+    await store.put_endpoint(endpoint.tenant, endpoint)
+    await queue(store, 7, endpoint=endpoint.id, state="dead", ended=1)
+    log, reopened = DeliveryLog(store, clock=now_ms), 0
+    place: int | None = 2
+
+    while place is not None:
+        step = await log.replay(endpoint, Wanted(from_sequence=place, to_sequence=6))
+        place, reopened = step.following, reopened + step.reopened
+
+    still_dead = await sequences(store, endpoint.id, states=frozenset({"dead"}))
+    await store.stop()
+    assert reopened == 5
+    assert still_dead == [1, 7]
+
+
+@pytest.mark.parametrize(
+    ("durations", "half", "most"), [([], None, None), ([7], 7, 7), ([1, 2, 3], 2, 3)]
+)
+def test_a_percentile_is_one_of_the_durations_by_the_nearest_rank(
+    durations: list[int], half: int | None, most: int | None
+) -> None:
+    assert (_percentile(durations, 0.5), _percentile(durations, 0.95)) == (half, most)

@@ -12,6 +12,7 @@ from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.webhooks.policy.outcome import Outcome, Wish
 from fhirpub.webhooks.policy.retry_policy import (
     Breaker,
+    FailurePolicy,
     FailureStreak,
     Next,
     Schedule,
@@ -45,9 +46,9 @@ def test_eleven_attempts_take_three_days() -> None:
 
 
 def test_the_last_wait_may_be_repeated_for_ever() -> None:
-    schedule = Schedule(waits=[1.0, 2.0], forever=True)
+    schedule = Schedule(waits=[1.0, 2.0, 3.0], forever=True)
 
-    assert [schedule.wait(attempt) for attempt in (1, 2, 3, 100)] == [1.0, 2.0, 2.0, 2.0]
+    assert [schedule.wait(attempt) for attempt in (1, 2, 3, 4, 100)] == [1.0, 2.0, 3.0, 3.0, 3.0]
 
 
 @given(st.integers(1, 10), st.floats(0, 1))
@@ -100,6 +101,31 @@ def test_a_message_that_the_receiver_aborts_is_not_sent_again(number: int, state
     assert following(status(number, wish="abort-message")) == Next(state=state)  # type: ignore[arg-type]
 
 
+def test_a_receiver_that_is_gone_and_aborts_a_message_is_disabled_all_the_same() -> None:
+    assert following(status(410, wish="abort-message")) == Next(state="dead", disable=True)
+
+
+def test_a_busy_receiver_is_left_in_peace_also_after_the_last_attempt_of_a_delivery() -> None:
+    then = following(status(503, retry_after=60.0), attempt=11)
+
+    assert then == Next(state="dead", throttled=NOW + 60 * SECOND)
+
+
+@pytest.mark.parametrize(("retry_after", "milliseconds"), [(0.5, 500), (-5.0, 0), (None, 0)])
+def test_a_wait_that_is_asked_for_is_kept_however_short(
+    retry_after: float | None, milliseconds: int
+) -> None:
+    then = decide_retry(
+        status(429, retry_after=retry_after),
+        attempt=1,
+        schedule=Schedule(waits=[]),
+        now=NOW,
+        chance=0.0,
+    )
+
+    assert then.throttled == NOW + milliseconds
+
+
 @pytest.mark.parametrize("number", [429, 502, 503, 504])
 def test_a_busy_receiver_is_left_in_peace_as_a_whole(number: int) -> None:
     asked = following(status(number, retry_after=90.0))
@@ -139,6 +165,45 @@ def test_ten_failures_in_a_row_open_it_for_half_a_minute() -> None:
     assert failed(9).allows(NOW)
     assert not failed(10).allows(NOW + 30 * SECOND - 1)
     assert failed(10).allows(NOW + 30 * SECOND)
+
+
+def test_the_row_of_failures_is_counted_apart_from_the_share_of_them() -> None:
+    patience = FailurePolicy(in_a_row=3, judged=100)
+    breaker = Breaker()
+    for number in range(2):
+        breaker = breaker.record(delivered=False, now=NOW + number, patience=patience)
+    assert breaker.state == "closed"
+
+    breaker = breaker.record(delivered=False, now=NOW + 2, patience=patience)
+
+    assert breaker.state == "open"
+
+
+def test_a_probe_that_fails_leaves_it_open() -> None:
+    breaker = Breaker(state="half-open", until=NOW, open_for=MINUTE)
+
+    assert breaker.record(delivered=False, now=NOW).state == "open"
+
+
+def test_what_was_counted_ten_half_minutes_ago_does_not_count_any_more() -> None:
+    start = NOW // (30 * SECOND) * 30 * SECOND
+    breaker = Breaker().record(delivered=True, now=start)
+
+    later = [
+        breaker.record(delivered=True, now=start + number * 30 * SECOND + 1) for number in (9, 10)
+    ]
+
+    counted = [sum(bucket.delivered for bucket in one.recent) for one in later]
+    assert counted == [2, 1]
+
+
+def test_attempts_of_one_half_minute_are_counted_together() -> None:
+    start = NOW // (30 * SECOND) * 30 * SECOND
+    breaker = Breaker()
+    for number in range(30):
+        breaker = breaker.record(delivered=True, now=start + number * SECOND)
+
+    assert [bucket.delivered for bucket in breaker.recent] == [30]
 
 
 def test_a_delivery_among_them_begins_the_row_again() -> None:
@@ -252,6 +317,10 @@ def test_an_endpoint_is_given_up_after_five_days_and_twenty_failures(
     result, now = streak(failures, over=hours * HOUR)
 
     assert result.health(now) == health
+
+
+def test_an_endpoint_without_failures_is_good_however_soon_others_are_failing() -> None:
+    assert FailureStreak().health(NOW, FailurePolicy(failing_hours=0.5)) == "good"
 
 
 def test_one_delivery_makes_it_good_again() -> None:

@@ -108,6 +108,13 @@ def test_a_larger_difference_is_reported_as_a_matter_of_the_clock(seconds: int) 
     assert reason(now=NOW + seconds) == "clock"
 
 
+def test_a_fresh_time_beside_a_signature_that_is_wrong_makes_no_old_one_fresh() -> None:
+    later = NOW + 10_000
+    replayed = {**HEADERS, "X-Webhook-Signature": f"t={later},v1={'0' * 64}"}
+
+    assert reason(replayed, now=later) == "clock"
+
+
 def test_another_secret_is_no_match_whatever_the_clock() -> None:
     assert reason(secret=new_secret()) == "no-match"
     assert reason(secret=new_secret(), now=NOW + 10**6) == "no-match"

@@ -10,20 +10,20 @@ import pytest
 from fhirpub.config.settings import Config
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator, RunningService
-from tests.faults import seeded
+from tests.faults import broken_stores
 from tests.faults.histories import everything_wrong, of_lab, record
 
 pytestmark = pytest.mark.slow
 
 _BUGS = {
-    seeded.LetsTwoUpdatesWin: "No order explains",
-    seeded.ReadsFromACache: "No order explains",
-    seeded.DropsAnEvent: "Version 3 has the events []",
-    seeded.DropsADocument: "without its document",
-    seeded.RepeatsInOtherWords: "different answers",
-    seeded.LosesAnUpdate: "was reported as",
-    seeded.RegistersTwice: "reports instead of",
-    seeded.AnswersEachRegistration: "No order explains",
+    broken_stores.LetsTwoUpdatesWin: "No order explains",
+    broken_stores.ReadsFromACache: "No order explains",
+    broken_stores.DropsAnEvent: "Version 3 has the events []",
+    broken_stores.DropsADocument: "without its document",
+    broken_stores.RepeatsInOtherWords: "different answers",
+    broken_stores.LosesAnUpdate: "was reported as",
+    broken_stores.RegistersTwice: "reports instead of",
+    broken_stores.AnswersEachRegistration: "No order explains",
 }
 """Each store with words of a complaint that it must cause."""
 
@@ -44,7 +44,7 @@ async def wrong_after_a_while(lab: Integrator, *, seed: int, config: Config) -> 
 async def test_a_store_that_keeps_its_promises_is_not_complained_of(
     store_url: str, seed: int, tmp_path: Path
 ) -> None:
-    open_store = seeded.opening(seeded.StoreWrapper)
+    open_store = broken_stores.opening(broken_stores.StoreWrapper)
     with RunningService(tmp_path, store_url=store_url, open_store=open_store) as service:
         lab = service.integrator()
         assert await wrong_after_a_while(lab, seed=seed, config=service.config) == ""
@@ -52,9 +52,9 @@ async def test_a_store_that_keeps_its_promises_is_not_complained_of(
 
 @pytest.mark.parametrize("bug", _BUGS)
 async def test_a_broken_promise_is_found_out(
-    bug: type[seeded.StoreWrapper], seed: int, tmp_path: Path
+    bug: type[broken_stores.StoreWrapper], seed: int, tmp_path: Path
 ) -> None:
-    with RunningService(tmp_path, open_store=seeded.opening(bug)) as service:
+    with RunningService(tmp_path, open_store=broken_stores.opening(bug)) as service:
         lab = service.integrator()
         wrong = await wrong_after_a_while(lab, seed=seed, config=service.config)
 

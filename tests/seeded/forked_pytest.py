@@ -1,0 +1,58 @@
+"""Runs tests of a copy of the sources in a forked process, which has all plugins loaded.
+
+To load them takes several times as long as most tests that are nearest to a bug.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tests.seeded.patches import ROOT
+
+_OPTIONS = ("-rfE", "-q", "--no-header", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
+_NOT_USED = ("schemathesis",)
+"""As in pyproject.toml."""
+_LIBRARIES = (
+    *("aiohttp", "hypothesis.strategies", "jose.jwt", "jsonschema", "jsonschema_rs", "lxml.etree"),
+    *("motor.motor_asyncio", "orjson", "pluggy", "prometheus_client", "tornado.httpclient"),
+)
+
+
+def load_plugins() -> None:
+    """Load pytest's plugins and the libraries that nearly every test needs, nothing of ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tests themselves say which they allow
+        for point in entry_points(group="pytest11"):
+            if point.name not in _NOT_USED:
+                point.load()
+        for name in _LIBRARIES:
+            importlib.import_module(name)
+
+
+def run_pytest(copy: Path, arguments: Sequence[str], *, output: Path) -> int:
+    """Run tests of a copy, in this process from now on; return their exit status."""
+    os.setsid()  # what they start ends with them
+    os.chdir(copy)
+    log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    folders = [str(copy / name) for name in ("", "plugins", "hl7v2")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(folders)  # noqa: TID251 - for its own processes
+    others = [path for path in sys.path if path and not _is_ours(Path(path))]
+    sys.path[:] = [*folders, *others]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "fhirpub")]:
+        del sys.modules[name]
+    return int(pytest.main([*_OPTIONS, *arguments]))
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether modules of these sources are in a folder, and no installed ones."""
+    return path in (ROOT, ROOT / "plugins", ROOT / "hl7v2")

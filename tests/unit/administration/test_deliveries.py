@@ -1,0 +1,64 @@
+"""A replay of many deliveries is cut into calls: each goes on where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from fhirpub.administration import deliveries
+from fhirpub.administration.context import Administration
+from fhirpub.errors import InvalidContent
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.testing.contracts.webhooks.records import an_endpoint, queue
+from fhirpub.webhooks.management import delivery_log
+from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
+
+
+class WatchedStore(SqliteStore):
+    """A store that notes what is opened again."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, deadline_seconds=10)
+        self.opened: list[tuple[str, str]] = []
+
+    async def reopen(
+        self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int
+    ) -> int:
+        self.opened += [(endpoint_id, event_id) for event_id in event_ids]
+        return await super().reopen(tenant, endpoint_id, event_ids, now=now)
+
+
+def test_a_replay_without_a_selection_is_refused() -> None:
+    with pytest.raises(InvalidContent, match="name events, or since, until or dead"):
+        deliveries._wanted({"endpoint": "lis", "events": []})
+
+
+async def test_a_replay_that_is_cut_into_calls_opens_each_delivery_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_log, "_REPLAY_BATCH_SIZE", 2)
+    monkeypatch.setattr(deliveries, "_MAX_REPLAYED", 2)
+    store, endpoints = WatchedStore(tmp_path / "store.db"), [an_endpoint(), an_endpoint()]
+    await store.start()
+    for endpoint in endpoints:
+        await store.put_endpoint(endpoint.tenant, endpoint)
+        await queue(store, 5, endpoint=endpoint.id, state="dead", ended=1)
+    found: Any = SimpleNamespace(deliveries=DeliveryLog(store, clock=now_ms))
+    place, calls = deliveries._Place(), 0
+
+    while True:
+        administration = cast("Administration", found)
+        step = await deliveries._replay(administration, endpoints, Wanted(), place)
+        calls += 1
+        if step["following"] is None:
+            break
+        place = deliveries._Place.read(step["following"])
+
+    await store.stop()
+    assert len(store.opened) == len(set(store.opened)) == 10
+    assert calls > 2
