@@ -33,7 +33,19 @@ def python_of(commit: str, folder: Path) -> str:
     with tarfile.open(fileobj=BytesIO(archive)) as packed:
         packed.extractall(sources, filter="data")
     (sources / "fhirpub" / "schemas").symlink_to("../schemas")  # as it is installed
+    _write_metadata(sources, _git("show", f"{commit}:setup.py").decode())
     return _python(sources, f"{sources}:{sources / 'plugins'}")
+
+
+def _write_metadata(sources: Path, setup: str) -> None:
+    """Write what an installation of sources has: its plugins are found by it, not by ours."""
+    (group,) = re.findall(r'"(fhirpub\.plugins[^"]*)":', setup)
+    plugins = sorted(folder.name for folder in (sources / "plugins").glob("fhirpub_*"))
+    metadata = sources / f"fhirpub-{fhirpub.__version__}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Name: fhirpub\nVersion: {fhirpub.__version__}\n")
+    lines = [f"{name.removeprefix('fhirpub_')} = {name}" for name in plugins]
+    (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
 
 
 def python_of_next_release(folder: Path, *, usable: bool) -> str:
