@@ -120,12 +120,31 @@ class Coding(TypedDict):
     userSelected: NotRequired[bool]
 
 
+class DocumentReferenceContent(TypedDict):
+    attachment: Attachment
+    format: NotRequired[Coding]
+
+
 class Duration(TypedDict):
     value: NotRequired[float]
     comparator: NotRequired[Literal["<", "<=", ">=", ">"]]
     unit: NotRequired[str]
     system: NotRequired[str]
     code: NotRequired[str]
+
+
+class ImagingStudySeriesInstance(TypedDict):
+    uid: NotRequired[str]
+    sopClass: Coding
+    number: NotRequired[int]
+    title: NotRequired[str]
+
+
+class ImmunizationEducation(TypedDict):
+    documentType: NotRequired[str]
+    reference: NotRequired[str]
+    publicationDate: NotRequired[str]
+    presentationDate: NotRequired[str]
 
 
 class Meta(TypedDict):
@@ -484,6 +503,18 @@ class UpdateDiagnosticReport(TypedDict):
     presentedForm: NotRequired[list[Attachment]]
 
 
+class UpdateDocumentReference(TypedDict):
+    """
+    The fields to replace, at least one.
+    """
+
+    resourceType: Literal["DocumentReference"]
+    status: NotRequired[Literal["current", "superseded", "entered-in-error"]]
+    docStatus: NotRequired[Literal["preliminary", "final", "amended", "entered-in-error"]]
+    description: NotRequired[str]
+    content: NotRequired[list[DocumentReferenceContent]]
+
+
 class Data(TypedDict):
     resource_type: str
     id: str
@@ -751,6 +782,28 @@ class DiagnosticReportErasedEvent(TypedDict):
 
 
 class Data21(TypedDict):
+    resource_type: Literal["DocumentReference"]
+    id: str
+    version_id: str
+    self: str
+
+
+class DocumentReferenceErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["document_reference.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: Data21
+
+
+class Data22(TypedDict):
     resource_type: Literal["Encounter"]
     id: str
     version_id: str
@@ -769,7 +822,7 @@ class EncounterErasedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data21
+    data: Data22
 
 
 class EncounterOutpatientErasedEvent(TypedDict):
@@ -784,10 +837,54 @@ class EncounterOutpatientErasedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data21
+    data: Data22
 
 
-class Data23(TypedDict):
+class Data24(TypedDict):
+    resource_type: Literal["ImagingStudy"]
+    id: str
+    version_id: str
+    self: str
+
+
+class ImagingStudyErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["imaging_study.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: Data24
+
+
+class Data25(TypedDict):
+    resource_type: Literal["Immunization"]
+    id: str
+    version_id: str
+    self: str
+
+
+class ImmunizationErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["immunization.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: Data25
+
+
+class Data26(TypedDict):
     resource_type: Literal["MedicationRequest"]
     id: str
     version_id: str
@@ -806,10 +903,10 @@ class MedicationRequestErasedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data23
+    data: Data26
 
 
-class Data24(TypedDict):
+class Data27(TypedDict):
     resource_type: Literal["Observation"]
     id: str
     version_id: str
@@ -828,10 +925,10 @@ class ObservationErasedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data24
+    data: Data27
 
 
-class Data25(TypedDict):
+class Data28(TypedDict):
     resource_type: Literal["ServiceRequest"]
     id: str
     version_id: str
@@ -850,7 +947,29 @@ class ServiceRequestErasedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data25
+    data: Data28
+
+
+class Data29(TypedDict):
+    resource_type: Literal["Specimen"]
+    id: str
+    version_id: str
+    self: str
+
+
+class SpecimenErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["specimen.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: Data29
 
 
 class CompositionEventIdentifier(TypedDict):
@@ -2077,7 +2196,17 @@ class RegisteredDiagnosticReportIssues(TypedDict):
     resource: OperationOutcome
 
 
+class RegisteredDocumentReferenceIssues(TypedDict):
+    name: Literal["issues"]
+    resource: OperationOutcome
+
+
 class RegisteredEncounterIssues(TypedDict):
+    name: Literal["issues"]
+    resource: OperationOutcome
+
+
+class RegisteredImagingStudyIssues(TypedDict):
     name: Literal["issues"]
     resource: OperationOutcome
 
@@ -2093,6 +2222,16 @@ class RegisteredObservationIssues(TypedDict):
 
 
 class RegisteredServiceRequestIssues(TypedDict):
+    name: Literal["issues"]
+    resource: OperationOutcome
+
+
+class RegisteredSpecimenIssues(TypedDict):
+    name: Literal["issues"]
+    resource: OperationOutcome
+
+
+class RegisteredImmunizationIssues(TypedDict):
     name: Literal["issues"]
     resource: OperationOutcome
 
@@ -2225,14 +2364,17 @@ class BundleEntry(TypedDict):
         Union[
             "DeviceRequest",
             "DiagnosticReport",
+            "DocumentReference",
             "Encounter",
+            "ImagingStudy",
             "MedicationRequest",
             "Observation",
             "ServiceRequest",
+            "Specimen",
+            "Immunization",
             "Patient",
             "Organization",
             "Practitioner",
-            "Specimen",
             AuditEvent,
             OperationOutcome,
         ]
@@ -2421,6 +2563,51 @@ class DiagnosticReportMedia(TypedDict):
     link: Reference
 
 
+class DocumentReference(TypedDict):
+    """
+    DocumentReference of FHIR R4 (4.0.1).
+    """
+
+    resourceType: Literal["DocumentReference"]
+    id: NotRequired[str]
+    meta: NotRequired[Meta]
+    implicitRules: NotRequired[str]
+    language: NotRequired[str]
+    text: NotRequired[Narrative]
+    contained: NotRequired[list[Resource]]
+    masterIdentifier: NotRequired[Identifier]
+    identifier: NotRequired[list[Identifier]]
+    status: NotRequired[Literal["current", "superseded", "entered-in-error"]]
+    docStatus: NotRequired[Literal["preliminary", "final", "amended", "entered-in-error"]]
+    type: NotRequired[CodeableConcept]
+    category: NotRequired[list[CodeableConcept]]
+    subject: NotRequired[Reference]
+    date: NotRequired[str]
+    author: NotRequired[list[Reference]]
+    authenticator: NotRequired[Reference]
+    custodian: NotRequired[Reference]
+    relatesTo: NotRequired[list[DocumentReferenceRelatesTo]]
+    description: NotRequired[str]
+    securityLabel: NotRequired[list[CodeableConcept]]
+    content: list[DocumentReferenceContent]
+    context: NotRequired[DocumentReferenceContext]
+
+
+class DocumentReferenceContext(TypedDict):
+    encounter: NotRequired[list[Reference]]
+    event: NotRequired[list[CodeableConcept]]
+    period: NotRequired[Period]
+    facilityType: NotRequired[CodeableConcept]
+    practiceSetting: NotRequired[CodeableConcept]
+    sourcePatientInfo: NotRequired[Reference]
+    related: NotRequired[list[Reference]]
+
+
+class DocumentReferenceRelatesTo(TypedDict):
+    code: NotRequired[Literal["replaces", "transforms", "signs", "appends"]]
+    target: Reference
+
+
 Encounter = TypedDict(
     "Encounter",
     {
@@ -2508,6 +2695,126 @@ class Identifier(TypedDict):
     value: NotRequired[str]
     period: NotRequired[Period]
     assigner: NotRequired[Reference]
+
+
+class ImagingStudy(TypedDict):
+    """
+    ImagingStudy of FHIR R4 (4.0.1).
+    """
+
+    resourceType: Literal["ImagingStudy"]
+    id: NotRequired[str]
+    meta: NotRequired[Meta]
+    implicitRules: NotRequired[str]
+    language: NotRequired[str]
+    text: NotRequired[Narrative]
+    contained: NotRequired[list[Resource]]
+    identifier: NotRequired[list[Identifier]]
+    status: NotRequired[
+        Literal["registered", "available", "cancelled", "entered-in-error", "unknown"]
+    ]
+    modality: NotRequired[list[Coding]]
+    subject: Reference
+    encounter: NotRequired[Reference]
+    started: NotRequired[str]
+    basedOn: NotRequired[list[Reference]]
+    referrer: NotRequired[Reference]
+    interpreter: NotRequired[list[Reference]]
+    endpoint: NotRequired[list[Reference]]
+    numberOfSeries: NotRequired[int]
+    numberOfInstances: NotRequired[int]
+    procedureReference: NotRequired[Reference]
+    procedureCode: NotRequired[list[CodeableConcept]]
+    location: NotRequired[Reference]
+    reasonCode: NotRequired[list[CodeableConcept]]
+    reasonReference: NotRequired[list[Reference]]
+    note: NotRequired[list[Annotation]]
+    description: NotRequired[str]
+    series: NotRequired[list[ImagingStudySeries]]
+
+
+class ImagingStudySeries(TypedDict):
+    uid: NotRequired[str]
+    number: NotRequired[int]
+    modality: Coding
+    description: NotRequired[str]
+    numberOfInstances: NotRequired[int]
+    endpoint: NotRequired[list[Reference]]
+    bodySite: NotRequired[Coding]
+    laterality: NotRequired[Coding]
+    specimen: NotRequired[list[Reference]]
+    started: NotRequired[str]
+    performer: NotRequired[list[ImagingStudySeriesPerformer]]
+    instance: NotRequired[list[ImagingStudySeriesInstance]]
+
+
+class ImagingStudySeriesPerformer(TypedDict):
+    function: NotRequired[CodeableConcept]
+    actor: Reference
+
+
+class Immunization(TypedDict):
+    """
+    Immunization of FHIR R4 (4.0.1).
+    """
+
+    resourceType: Literal["Immunization"]
+    id: NotRequired[str]
+    meta: NotRequired[Meta]
+    implicitRules: NotRequired[str]
+    language: NotRequired[str]
+    text: NotRequired[Narrative]
+    contained: NotRequired[list[Resource]]
+    identifier: NotRequired[list[Identifier]]
+    status: NotRequired[Literal["completed", "entered-in-error", "not-done"]]
+    statusReason: NotRequired[CodeableConcept]
+    vaccineCode: CodeableConcept
+    patient: Reference
+    encounter: NotRequired[Reference]
+    occurrenceDateTime: NotRequired[str]
+    occurrenceString: NotRequired[str]
+    recorded: NotRequired[str]
+    primarySource: NotRequired[bool]
+    reportOrigin: NotRequired[CodeableConcept]
+    location: NotRequired[Reference]
+    manufacturer: NotRequired[Reference]
+    lotNumber: NotRequired[str]
+    expirationDate: NotRequired[str]
+    site: NotRequired[CodeableConcept]
+    route: NotRequired[CodeableConcept]
+    doseQuantity: NotRequired[Quantity]
+    performer: NotRequired[list[ImmunizationPerformer]]
+    note: NotRequired[list[Annotation]]
+    reasonCode: NotRequired[list[CodeableConcept]]
+    reasonReference: NotRequired[list[Reference]]
+    isSubpotent: NotRequired[bool]
+    subpotentReason: NotRequired[list[CodeableConcept]]
+    education: NotRequired[list[ImmunizationEducation]]
+    programEligibility: NotRequired[list[CodeableConcept]]
+    fundingSource: NotRequired[CodeableConcept]
+    reaction: NotRequired[list[ImmunizationReaction]]
+    protocolApplied: NotRequired[list[ImmunizationProtocolApplied]]
+
+
+class ImmunizationPerformer(TypedDict):
+    function: NotRequired[CodeableConcept]
+    actor: Reference
+
+
+class ImmunizationProtocolApplied(TypedDict):
+    series: NotRequired[str]
+    authority: NotRequired[Reference]
+    targetDisease: NotRequired[list[CodeableConcept]]
+    doseNumberPositiveInt: NotRequired[int]
+    doseNumberString: NotRequired[str]
+    seriesDosesPositiveInt: NotRequired[int]
+    seriesDosesString: NotRequired[str]
+
+
+class ImmunizationReaction(TypedDict):
+    date: NotRequired[str]
+    detail: NotRequired[Reference]
+    reported: NotRequired[bool]
 
 
 class MedicationRequest(TypedDict):
@@ -3280,6 +3587,67 @@ RegisteredDiagnosticReportOrOutcome: TypeAlias = RegisteredDiagnosticReport | Op
 ValidateDiagnosticReport: TypeAlias = RegisterDiagnosticReport | DiagnosticReport | Parameters
 
 
+class RegisterDocumentReference(TypedDict):
+    """
+    A DocumentReference with what belongs to it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[
+        Union[
+            "RegisterDocumentReferenceDocumentReference",
+            "RegisterDocumentReferencePatient",
+            "RegisterDocumentReferenceOrganization",
+            "RegisterDocumentReferencePractitioner",
+        ]
+    ]
+
+
+class RegisterDocumentReferenceDocumentReference(TypedDict):
+    name: Literal["documentReference"]
+    resource: DocumentReference
+
+
+class RegisterDocumentReferencePatient(TypedDict):
+    name: Literal["patient"]
+    resource: Patient
+
+
+class RegisterDocumentReferenceOrganization(TypedDict):
+    name: Literal["organization"]
+    resource: Organization
+
+
+class RegisterDocumentReferencePractitioner(TypedDict):
+    name: Literal["practitioner"]
+    resource: Practitioner
+
+
+class RegisteredDocumentReference(TypedDict):
+    """
+    The resource in short, then what there is to say of it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[
+        Union["RegisteredDocumentReferenceDocumentReference", RegisteredDocumentReferenceIssues]
+    ]
+
+
+class RegisteredDocumentReferenceDocumentReference(TypedDict):
+    name: Literal["documentReference"]
+    resource: DocumentReference
+
+
+DocumentReferenceOrOutcome: TypeAlias = DocumentReference | OperationOutcome
+
+
+RegisteredDocumentReferenceOrOutcome: TypeAlias = RegisteredDocumentReference | OperationOutcome
+
+
+ValidateDocumentReference: TypeAlias = RegisterDocumentReference | DocumentReference | Parameters
+
+
 class RegisterEncounter(TypedDict):
     """
     A Encounter with what belongs to it.
@@ -3363,6 +3731,75 @@ class UpdateEncounter(TypedDict):
     length: NotRequired[Duration]
     reasonCode: NotRequired[list[CodeableConcept]]
     diagnosis: NotRequired[list[EncounterDiagnosis]]
+
+
+class RegisterImagingStudy(TypedDict):
+    """
+    A ImagingStudy with what belongs to it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[
+        Union[
+            "RegisterImagingStudyImagingStudy",
+            "RegisterImagingStudyPatient",
+            "RegisterImagingStudyPractitioner",
+        ]
+    ]
+
+
+class RegisterImagingStudyImagingStudy(TypedDict):
+    name: Literal["imagingStudy"]
+    resource: ImagingStudy
+
+
+class RegisterImagingStudyPatient(TypedDict):
+    name: Literal["patient"]
+    resource: Patient
+
+
+class RegisterImagingStudyPractitioner(TypedDict):
+    name: Literal["practitioner"]
+    resource: Practitioner
+
+
+class RegisteredImagingStudy(TypedDict):
+    """
+    The resource in short, then what there is to say of it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[Union["RegisteredImagingStudyImagingStudy", RegisteredImagingStudyIssues]]
+
+
+class RegisteredImagingStudyImagingStudy(TypedDict):
+    name: Literal["imagingStudy"]
+    resource: ImagingStudy
+
+
+ImagingStudyOrOutcome: TypeAlias = ImagingStudy | OperationOutcome
+
+
+RegisteredImagingStudyOrOutcome: TypeAlias = RegisteredImagingStudy | OperationOutcome
+
+
+ValidateImagingStudy: TypeAlias = RegisterImagingStudy | ImagingStudy | Parameters
+
+
+class UpdateImagingStudy(TypedDict):
+    """
+    The fields to replace, at least one.
+    """
+
+    resourceType: Literal["ImagingStudy"]
+    status: NotRequired[
+        Literal["registered", "available", "cancelled", "entered-in-error", "unknown"]
+    ]
+    numberOfSeries: NotRequired[int]
+    numberOfInstances: NotRequired[int]
+    note: NotRequired[list[Annotation]]
+    description: NotRequired[str]
+    series: NotRequired[list[ImagingStudySeries]]
 
 
 class RegisterMedicationRequest(TypedDict):
@@ -3621,3 +4058,128 @@ class UpdateServiceRequest(TypedDict):
     occurrenceTiming: NotRequired[Timing]
     note: NotRequired[list[Annotation]]
     patientInstruction: NotRequired[str]
+
+
+class RegisterSpecimen(TypedDict):
+    """
+    A Specimen with what belongs to it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[Union["RegisterSpecimenSpecimen", "RegisterSpecimenPatient"]]
+
+
+class RegisterSpecimenSpecimen(TypedDict):
+    name: Literal["specimen"]
+    resource: Specimen
+
+
+class RegisterSpecimenPatient(TypedDict):
+    name: Literal["patient"]
+    resource: Patient
+
+
+class RegisteredSpecimen(TypedDict):
+    """
+    The resource in short, then what there is to say of it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[Union["RegisteredSpecimenSpecimen", RegisteredSpecimenIssues]]
+
+
+class RegisteredSpecimenSpecimen(TypedDict):
+    name: Literal["specimen"]
+    resource: Specimen
+
+
+SpecimenOrOutcome: TypeAlias = Specimen | OperationOutcome
+
+
+RegisteredSpecimenOrOutcome: TypeAlias = RegisteredSpecimen | OperationOutcome
+
+
+ValidateSpecimen: TypeAlias = RegisterSpecimen | Specimen | Parameters
+
+
+class UpdateSpecimen(TypedDict):
+    """
+    The fields to replace, at least one.
+    """
+
+    resourceType: Literal["Specimen"]
+    status: NotRequired[Literal["available", "unavailable", "unsatisfactory", "entered-in-error"]]
+    receivedTime: NotRequired[str]
+    condition: NotRequired[list[CodeableConcept]]
+    note: NotRequired[list[Annotation]]
+
+
+class RegisterImmunization(TypedDict):
+    """
+    A Immunization with what belongs to it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[
+        Union[
+            "RegisterImmunizationImmunization",
+            "RegisterImmunizationPatient",
+            "RegisterImmunizationOrganization",
+            "RegisterImmunizationPractitioner",
+        ]
+    ]
+
+
+class RegisterImmunizationImmunization(TypedDict):
+    name: Literal["immunization"]
+    resource: Immunization
+
+
+class RegisterImmunizationPatient(TypedDict):
+    name: Literal["patient"]
+    resource: Patient
+
+
+class RegisterImmunizationOrganization(TypedDict):
+    name: Literal["organization"]
+    resource: Organization
+
+
+class RegisterImmunizationPractitioner(TypedDict):
+    name: Literal["practitioner"]
+    resource: Practitioner
+
+
+class RegisteredImmunization(TypedDict):
+    """
+    The resource in short, then what there is to say of it.
+    """
+
+    resourceType: Literal["Parameters"]
+    parameter: list[Union["RegisteredImmunizationImmunization", RegisteredImmunizationIssues]]
+
+
+class RegisteredImmunizationImmunization(TypedDict):
+    name: Literal["immunization"]
+    resource: Immunization
+
+
+ImmunizationOrOutcome: TypeAlias = Immunization | OperationOutcome
+
+
+RegisteredImmunizationOrOutcome: TypeAlias = RegisteredImmunization | OperationOutcome
+
+
+ValidateImmunization: TypeAlias = RegisterImmunization | Immunization | Parameters
+
+
+class UpdateImmunization(TypedDict):
+    """
+    The fields to replace, at least one.
+    """
+
+    resourceType: Literal["Immunization"]
+    status: NotRequired[Literal["completed", "entered-in-error", "not-done"]]
+    statusReason: NotRequired[CodeableConcept]
+    note: NotRequired[list[Annotation]]
+    reaction: NotRequired[list[ImmunizationReaction]]
