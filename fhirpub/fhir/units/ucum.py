@@ -18,8 +18,8 @@ from itertools import islice
 SYSTEM = "http://unitsofmeasure.org"
 _MAX_CODE = 64
 _MAX_ITEMS = 16
-"""So many signs, symbols and numbers a code may have: laboratories send less than half of that, and
-hundreds of codes of one resource are read on the event loop."""
+"""So many signs, symbols and numbers a code may have: laboratories send less than half of that,
+and hundreds of codes of one resource are read on the event loop."""
 _MAX_POWER = 9
 _MAX_MAGNITUDE = 300
 _EXACT = Context(prec=60)
