@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -85,14 +86,14 @@ class _Requests:
 
         Raises ValueError for the URL of another service: it must not get the token.
         """
-        if "://" in address:
-            if not address.startswith(f"{self.base_url}/"):
-                raise ValueError(f"{address} is not an address of {self.base_url}")
-            return address
-        if address.startswith("/"):
-            return self.base_url + address
         of_type = "" if "/" in address else f"{self.type_name}/"
-        return f"{self.base_url}{_BASE}/{of_type}{address}"
+        base = self.base_url if address.startswith("/") else f"{self.base_url}{_BASE}/{of_type}"
+        url = httpx.URL(address if "://" in address else base + address)
+        # Steps such as .. are taken by httpx, or by what is between: they could lead elsewhere.
+        ours = str(httpx.URL(self.base_url)).rstrip("/") + "/"
+        if not str(url).startswith(ours) or ".." in re.split(r"[/\\]", url.path):
+            raise ValueError(f"{address} is not an address of {self.base_url}")
+        return str(url)
 
     @staticmethod
     def next_of(bundle: Mapping[str, Any]) -> str:
@@ -107,6 +108,11 @@ class _Requests:
                 yield entry["resource"]
 
 
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for httpx. No redirect is followed: it would get secrets and reports."""
+    return {"timeout": _TIMEOUT_SECONDS, **given, "follow_redirects": False}
+
+
 class _Attempts:
     """Decides whether a request is sent again."""
 
@@ -119,7 +125,7 @@ class _Attempts:
         Raises Refused, and Unanswered if it was sent often enough.
         """
         if isinstance(outcome, httpx.Response) and not is_deferred(outcome):
-            if outcome.is_error:
+            if not outcome.is_success:  # a redirect, too: it could lead to another service
                 raise Refused(outcome)
             return None
         pause = next(self._pauses, None)
@@ -160,7 +166,7 @@ class Client:
         """
         self._requests = _Requests(base_url, type_name=type_name)
         auth = TokenAuth(credentials, self._requests.base_url, scope=scope)
-        self._http = httpx.Client(auth=auth, **{"timeout": _TIMEOUT_SECONDS, **options})
+        self._http = httpx.Client(auth=auth, **_options(options))
 
     def __enter__(self) -> Self:
         """Return the client."""
@@ -269,7 +275,7 @@ class AsyncClient:
         """Create a client; see `Client`."""
         self._requests = _Requests(base_url, type_name=type_name)
         auth = TokenAuth(credentials, self._requests.base_url, scope=scope)
-        self._http = httpx.AsyncClient(auth=auth, **{"timeout": _TIMEOUT_SECONDS, **options})
+        self._http = httpx.AsyncClient(auth=auth, **_options(options))
 
     async def __aenter__(self) -> Self:
         """Return the client."""

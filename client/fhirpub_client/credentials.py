@@ -133,7 +133,7 @@ class TokenAuth(httpx.Auth):
         response = yield httpx.Request("POST", self._url, data=fields)
         if is_deferred(response):
             raise Deferred(response)
-        if response.is_error:
+        if not response.is_success:
             raise Refused(response)
         granted = response.json()
         self._token = granted["access_token"]

@@ -7,7 +7,9 @@ all of them are reported at once.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import ipaddress
+import json
 import math
 import tomllib
 import types
@@ -34,24 +36,28 @@ Groups = Mapping[str, Any]
 def setting(default: Any, meaning: str, *, secret: bool = False) -> Any:
     """Return a dataclass field whose meaning is printed into the reference file.
 
-    No command prints the value of a ``secret`` one.
+    No command prints the value of a ``secret`` one, and no traceback that shows the group.
     """
     metadata = {"meaning": meaning, "secret": secret}
     if isinstance(default, list | dict):
-        return field(default_factory=default.copy, metadata=metadata)
-    return field(default=default, metadata=metadata)
+        return field(default_factory=default.copy, metadata=metadata, repr=not secret)
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 def describe(groups: Groups) -> Iterator[str]:
     """Yield the lines of a file with every key of the groups, commented out, at its default."""
     for name, group_type in groups.items():
-        yield from ("", f"# {group_type.__doc__}", f"[{name}]")
+        yield from ("", *_wrap(_first_paragraph(group_type)), f"[{name}]")
         for member in dataclasses.fields(group_type):
             yield from ("", *_wrap(member.metadata["meaning"]))
             choices = _choices(typing.get_type_hints(group_type)[member.name])
             if choices:
                 yield f"# One of: {', '.join(choices)}."
             yield f"#{member.name} = {_toml(getattr(group_type(), member.name))}"
+
+
+def _first_paragraph(group_type: type[Any]) -> str:
+    return (inspect.getdoc(group_type) or "").partition("\n\n")[0]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -218,4 +224,5 @@ def _toml(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    # What JSON escapes in a string, TOML escapes alike.
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from fhirpub.config.settings import Config
+from fhirpub.config.settings import Config, TypeConfig
 from fhirpub.errors import PluginError
 from fhirpub.plugin_api.context import PluginContext
 from fhirpub.plugin_host.hooks import PluginHooks
@@ -30,7 +30,7 @@ def settings_of(hooks: PluginHooks) -> dict[str, type[Any]]:
     """Return the class of the settings of each plugin; report what is wrong to ``hooks``."""
     groups: dict[str, type[Any]] = {}
     for plugin, group in hooks.call("fhirpub_settings"):
-        found = list(_problems(group))
+        found = list(_problems(plugin, group))
         where = hooks.sources[plugin].where
         hooks.report(plugin, [f"{where}: fhirpub_settings {problem}" for problem in found])
         if not found:
@@ -51,15 +51,20 @@ def plugin_context(config: Config, hooks: PluginHooks) -> PluginContext:
     )
 
 
-def _problems(group: Any) -> Iterator[str]:
-    """Yield what keeps a class from being a group of settings."""
+def _problems(plugin: str, group: Any) -> Iterator[str]:
+    """Yield what keeps a class from being the group of settings of a plugin."""
+    if plugin in typing.get_type_hints(Config):
+        yield f"needs a plugin of another name: [{plugin}] has settings of the service"
     if not isinstance(group, type) or not dataclasses.is_dataclass(group):
         yield "must return a dataclass"
         return
     if not group.__doc__ or not getattr(group, "__dataclass_params__").frozen:  # noqa: B009 - typed
         yield f"returns {group.__name__}, which must be frozen and have a docstring"
     hints = typing.get_type_hints(group)
+    taken = {option.name for option in dataclasses.fields(TypeConfig)}
     for field in dataclasses.fields(group):
+        if field.name in taken:
+            yield f"returns {group.__name__}: {field.name} is an option of every resource type"
         if "meaning" not in field.metadata:
             yield f"returns {group.__name__}: {field.name} must be made by `setting`"
         hint = hints[field.name]

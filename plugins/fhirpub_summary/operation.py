@@ -17,7 +17,7 @@ Resource = Mapping[str, Any]
 
 def summarize(request: OperationRequest) -> OperationResult:
     """Return the report as HTML; every text of it is escaped."""
-    report = request.resource
+    report = _with_relative_references(request.resource, request.fhir_url)
     title = label_of(report.get("code")) or "Diagnostic report"
     body = [
         *_facts(report, request.included),
@@ -26,6 +26,21 @@ def summarize(request: OperationRequest) -> OperationResult:
         *_documents(report, request.fhir_url),
     ]
     return page(title, body)
+
+
+def _with_relative_references(report: Resource, fhir_url: str) -> Resource:
+    """Return the report with each reference to a resource of the service as ``Type/id``."""
+    address = fhir_url.partition("://")[2]
+
+    def relative(element: Any) -> Any:
+        literal = _reference(element)
+        plain = literal.removeprefix("https://").removeprefix("http://")
+        is_ours = literal and (plain == literal or plain.startswith(f"{address}/"))
+        short = plain.removeprefix(f"{address}/").partition("/_history/")[0]
+        return {**element, "reference": short} if is_ours else element
+
+    lists = {name: [*map(relative, report.get(name, ()))] for name in ("result", "performer")}
+    return {**report, **lists, "subject": relative(report.get("subject", {}))}
 
 
 def _facts(report: Resource, included: Mapping[str, Resource]) -> Iterator[str]:

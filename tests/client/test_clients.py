@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +15,7 @@ import pytest
 from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub_client import Document, PrivateKey, Refused, Secret, Unanswered
+from fhirpub_client import Client, Document, PrivateKey, Refused, Secret, Unanswered, retries
 from tests.bodies import register_body
 from tests.client.conftest import Fault, Front, Open
 from tests.unit.auth.assertions.signing import key_set, pair
@@ -203,6 +204,51 @@ def test_an_update_returns_the_new_version_and_a_stale_one_is_refused(client: An
 def test_no_token_goes_to_another_service(client: Any, address: str) -> None:
     with pytest.raises(ValueError, match="is not an address of"):
         client.read(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "../../../../other",
+        "/../other",
+        "http://127.0.0.1:1/fhirpub/../other",
+        "%2e%2e/%2E%2e/%2e%2e/other",
+        "..\\..\\..\\other",
+    ],
+)
+def test_no_token_leaves_the_path_of_the_service(opened: Open, address: str) -> None:
+    with pytest.raises(ValueError, match="is not an address of"):
+        opened("http://127.0.0.1:1/fhirpub").read(address)
+
+
+def test_a_redirect_gets_neither_secret_nor_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "PAUSES", ())
+    with (
+        socket.create_server(("127.0.0.1", 0)) as elsewhere,
+        socket.create_server(("127.0.0.1", 0)) as service,
+    ):
+        elsewhere.settimeout(0)
+        target = f"http://127.0.0.1:{elsewhere.getsockname()[1]}/"
+        thread = threading.Thread(target=_redirect, args=(service, target))
+        thread.start()
+        base = f"http://127.0.0.1:{service.getsockname()[1]}"
+        with (
+            Client(base, Secret("id", "secret"), follow_redirects=True, timeout=1) as client,
+            pytest.raises(Refused, match="307"),
+        ):
+            client.register(body())
+        thread.join()
+
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()
+
+
+def _redirect(service: socket.socket, target: str) -> None:
+    connection, _ = service.accept()
+    with connection:
+        connection.recv(65536)
+        head = f"HTTP/1.1 307 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n"
+        connection.sendall(head.encode())
 
 
 def test_documents_need_the_entry_of_the_report(client: Any, scan: Path) -> None:

@@ -124,3 +124,16 @@ class TestSummary(OperationContract):
         text = summary_of(lab, content)
 
         assert "<td>Sodium</td><td>not available here</td>" in text
+
+    @pytest.mark.parametrize("form", ["{base}/fhir/r4/{reference}", "{reference}/_history/1"])
+    def test_a_result_is_there_however_it_is_referred_to(self, lab: Integrator, form: str) -> None:
+        first = lab.register(body(result("pressure")))
+        reference = lab.get(first.headers["location"]).json["result"][0]["reference"]
+        again = bodies.register_body("R-2")
+        literal = form.format(base=lab.service.base_url, reference=reference)
+        again["parameter"][-1]["resource"]["result"] = [{"reference": literal}]
+
+        text = summary_of(lab, again)
+
+        assert "Blood pressure panel" in text
+        assert "not available here" not in text

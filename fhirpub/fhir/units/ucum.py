@@ -8,15 +8,18 @@ UCUM takes for one: how much of one is how much of another depends on the substa
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import islice
 
 SYSTEM = "http://unitsofmeasure.org"
 _MAX_CODE = 64
+_MAX_ITEMS = 16
+"""So many signs, symbols and numbers a code may have: laboratories send less than half of that,
+and hundreds of codes of one resource are read on the event loop."""
 _MAX_POWER = 9
 _MAX_MAGNITUDE = 300
 _EXACT = Context(prec=60)
@@ -170,7 +173,9 @@ class _Term:
     """Reads the items of a code from left to right; ValueError or IndexError if it is none."""
 
     def __init__(self, code: str) -> None:
-        self._items = [*_items_of(code)]
+        self._items = [*islice(_items_of(code), _MAX_ITEMS + 1)]
+        if len(self._items) > _MAX_ITEMS:
+            raise ValueError(code)
         self._at = 0
 
     def read(self) -> _Measure:
@@ -257,8 +262,9 @@ def _measure_of(symbol: str) -> _Measure:
 
 
 def _multiply(one: _Measure, other: _Measure) -> _Measure:
-    powers = Counter(one[1])
-    powers.update(other[1])
+    powers = dict(one[1])
+    for name, power in other[1].items():
+        powers[name] = powers.get(name, 0) + power
     return one[0] * other[0], {name: power for name, power in powers.items() if power}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +140,13 @@ def test_the_reference_has_the_group_and_secrets_are_not_printed(tmp_path: Path)
             ),
             "Odd: x has a type that no setting can have",
         ),
+        (
+            (
+                "dataclass(frozen=True)(type('Own', (), {'__doc__': 'x', "
+                "'__annotations__': {'updatable': str}, 'updatable': setting('', 'x')}))"
+            ),
+            "Own: updatable is an option of every resource type",
+        ),
     ],
 )
 def test_a_class_that_cannot_be_a_group_is_reported(
@@ -149,3 +158,36 @@ def test_a_class_that_cannot_be_a_group_is_reported(
         setting_groups(["broker"])
 
     assert words in str(refusal.value)
+
+
+def test_a_plugin_whose_settings_would_be_hidden_by_ours_is_reported(install: Install) -> None:
+    install("limits", PLUGIN % "Broker", group=V2)
+
+    with pytest.raises(PluginError, match=r"another name: \[limits\] has settings of the service"):
+        setting_groups(["limits"])
+
+
+def test_the_reference_can_be_read_whatever_a_plugin_writes(
+    install: Install, tmp_path: Path
+) -> None:
+    quoted = "setting(r'C:\\new \"quoted\"'"
+    own = (PLUGIN % "Broker").replace('setting("amqp://localhost"', quoted)
+    own = own.replace("go.'''", "go.\n\n    Attributes:\n        url: The broker.\n    '''")
+    install("broker", own, group=V2)
+    file = tmp_path / "f.toml"
+    file.write_text("[plugins]\nenabled = ['broker']\n")
+
+    text = CliRunner().invoke(config_command, ["--config", str(file)]).output
+    all_set = re.sub("(?m)^#(?=[a-z_]+ = )", "", text)
+
+    assert tomllib.loads(all_set)["broker"]["url"] == 'C:\\new "quoted"'
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_traceback_with_the_settings_shows_no_secret(tmp_path: Path) -> None:
+    config = read(tmp_path, "[broker]\nurl = 'amqp://u:geheim@h'\n")
+
+    shown = f"{group_in(config)!r} {config!r}"
+
+    assert "seconds=5.0" in shown
+    assert "geheim" not in shown

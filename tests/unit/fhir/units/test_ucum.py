@@ -118,3 +118,8 @@ def test_any_text_is_a_unit_or_none(code: str) -> None:
     unit = unit_of(code)
 
     assert unit is None or unit.factor > 0
+
+
+@pytest.mark.parametrize("code", ["m." * 31 + "m", "(" * 31 + "m" + ")" * 31, "V9/F." * 12 + "S"])
+def test_a_code_of_dozens_of_parts_is_not_converted(code: str) -> None:
+    assert unit_of(code) is None
