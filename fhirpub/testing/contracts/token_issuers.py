@@ -6,7 +6,7 @@ import copy
 import re
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -31,7 +31,7 @@ class TokenIssuerContract:
         holder: Who holds that token.
     """
 
-    claims: Mapping[str, Any]
+    claims: ClassVar[Mapping[str, Any]]
     holder: TokenHolder
 
     def identified(self, issuer: TokenIssuer, claims: Mapping[str, Any]) -> TokenHolder | None:
