@@ -179,7 +179,7 @@ def _object(raw: bytes) -> dict[str, Any]:
 def certificate_of(payload: Mapping[str, Any]) -> str:
     """Return the certificate that a token is bound to, or nothing.
 
-    Raises NotAuthenticated for one that is bound otherwise, which nobody could check.
+    Raises NotAuthenticated for one that is bound otherwise, which cannot be checked.
     """
     if "cnf" not in payload:
         return ""

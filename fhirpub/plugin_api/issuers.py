@@ -8,7 +8,7 @@ from typing import Any
 
 
 class TokenRejected(Exception):
-    """The claims of a token are those of nobody here.
+    """The claims of a token are those of no client here.
 
     Args:
         reason: A fixed text for the log. It must not contain a value of a claim.
@@ -50,7 +50,7 @@ class TokenIssuer:
         scopes: The SMART scopes that its tokens may have at most.
         identify: A pure function of the claims of a verified token. It is called on the event
             loop, so it answers at once from memory. It raises `TokenRejected` for claims of
-            nobody.
+            no client.
     """
 
     name: str

@@ -37,9 +37,6 @@ def load_issuers(config: Config) -> Sequence[TokenIssuer]:
             problems.append(f"{where} has the name or the url of another issuer")
         taken |= {issuer.name, issuer.url}
         hooks.report(plugin, problems)
-    if found and not config.auth.enforce_scopes:
-        needed = "other issuers need [auth] enforce_scopes = true: their scopes would not count"
-        hooks.report(found[0][0], [needed])
     hooks.require_no_problems()
     return [issuer for _plugin, issuer in found]
 

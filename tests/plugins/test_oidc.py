@@ -125,7 +125,7 @@ def test_all_wrong_entries_are_named_at_once() -> None:
 def configured(group: IssuerSettings, **auth: Any) -> Config:
     return Config(
         plugins=PluginsConfig(enabled=["diagnosticreport", "oidc"]),
-        auth=AuthConfig(**{"enforce_scopes": True, **auth}),
+        auth=AuthConfig(**auth),
         by_plugin={"oidc": group},
     )
 
@@ -164,11 +164,6 @@ def test_an_issuer_that_lacks_something_prevents_the_start(
 
     with pytest.raises(PluginError, match=words):
         load_issuers(configured(group))
-
-
-def test_scopes_must_count() -> None:
-    with pytest.raises(PluginError, match="enforce_scopes"):
-        load_issuers(configured(settings(), enforce_scopes=False))
 
 
 def test_an_issuer_on_this_machine_is_for_a_sandbox() -> None:
@@ -355,7 +350,7 @@ class Site:
 
     def token(self, *, by: Pair | None = None, **changes: Any) -> str:
         now = int(time.time())  # noqa: TID251 - the service has the same clock
-        claims: ClassVar[Mapping[str, Any]] = {
+        claims = {
             "iss": self.url,
             "aud": AUDIENCE,
             "exp": now + 600,

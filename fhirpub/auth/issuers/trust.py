@@ -96,7 +96,8 @@ class OtherIssuers:
                 raise refusals.disabled()
         scopes = intersect(issuer.scopes, holder.scopes)
         client = f"{issuer.name}:{holder.client}"
-        caller = Caller(status.tenant, client, scopes, certificate=proved.certificate)
+        certificate = proved.certificate
+        caller = Caller(status.tenant, client, scopes, certificate=certificate, is_foreign=True)
         return Admitted(caller, status.read, min(status.until, proved.until))
 
     async def _published(self, issuer: TokenIssuer, kid: str) -> Sequence[PublicKey]:

@@ -35,7 +35,7 @@ class TokenIssuerContract:
     holder: TokenHolder
 
     def identified(self, issuer: TokenIssuer, claims: Mapping[str, Any]) -> TokenHolder | None:
-        """Return who holds a token, if it is anybody whom the issuer may have."""
+        """Return who holds a token, if it is a client that the issuer may have."""
         if self.rejection(issuer, claims):
             return None
         found: Any = issuer.identify(claims)

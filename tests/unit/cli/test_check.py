@@ -384,7 +384,6 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
 
 OIDC = {
     "FHIRPUB_PLUGINS__ENABLED": "diagnosticreport,oidc",
-    "FHIRPUB_AUTH__ENFORCE_SCOPES": "true",
     "FHIRPUB_OIDC__ISSUERS": "corp https://login.corp.example",
     "FHIRPUB_OIDC__AUDIENCES": "corp https://fhir.lab",
     "FHIRPUB_OIDC__TENANTS": "corp * 00000000-0000-4000-8000-000000000000",
@@ -411,7 +410,6 @@ def test_an_issuer_whose_tenant_is_unknown_is_a_warning(run: Any) -> None:
         ({"FHIRPUB_OIDC__ISSUERS": "corp http://login.corp.example"}, "begin with https://"),
         ({"FHIRPUB_OIDC__AUDIENCES": ""}, "has an audience that is not a text"),
         ({"FHIRPUB_OIDC__TENANTS": ""}, "has no tenant"),
-        ({"FHIRPUB_AUTH__ENFORCE_SCOPES": "false"}, "[auth] enforce_scopes = true"),
         ({name: "" for name in OIDC if "OIDC" in name}, "has no issuer"),
     ],
 )
