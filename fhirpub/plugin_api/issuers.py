@@ -26,7 +26,7 @@ class TokenHolder:
     Attributes:
         client: The client's id at its issuer: 1 to 128 printable ASCII characters without blanks.
         tenant: The id of the tenant that it acts for, one of `TokenIssuer.tenants`.
-        scopes: Its SMART scopes. What goes beyond `TokenIssuer.scopes` is not granted.
+        scopes: Its SMART scopes, at most 50. Those beyond `TokenIssuer.scopes` are not granted.
     """
 
     client: str

@@ -32,7 +32,8 @@ from fhirpub.storage.contract import CredentialStore
 STALE_SECONDS = 86_400
 """So long keys are used further while their issuer is away."""
 _CLIENT = re.compile(r"[\x21-\x7e]{1,128}")
-_MAX_SCOPES = 200
+_MAX_SCOPES = 50
+"""Each is compared with the others, on the event loop."""
 
 _log = logger()
 

@@ -171,7 +171,7 @@ async def test_own_tokens_are_verified_as_ever(corp: Corp) -> None:
         ({"client_id": 1}, "client"),
         ({"tenant": "no-such"}, "tenant of another issuer"),
         ({"tenant": ["a"]}, "tenant of another issuer"),
-        ({"scope": " ".join(f"s{n}" for n in range(201))}, "scopes"),
+        ({"scope": " ".join(f"s{n}" for n in range(51))}, "scopes"),
         ({"holder": "x"}, "no holder"),
     ],
     ids=lambda value: str(value)[:40],
@@ -291,7 +291,7 @@ async def test_a_key_is_used_with_its_own_algorithm_only(corp: Corp) -> None:
     "header",
     [
         {"kid": "evil", "jku": "https://evil.example/jwks"},
-        {"kid": "evil", "jwk": pair("ES256", "evil").public()},
+        {"kid": "evil", "jwk": {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}},
         {"kid": "../../corp-1"},
         {"kid": "evil' OR 1=1"},
         {"kid": "https://evil.example/jwks"},
