@@ -29,6 +29,7 @@ from fhirpub.config.retention import policies_of
 from fhirpub.config.settings import Config
 from fhirpub.interactions.capabilities import own_resources, statement
 from fhirpub.interactions.erasure.retention import check_policies
+from fhirpub.plugin_host.issuers import load_issuers
 from fhirpub.plugin_host.sinks import load_event_sinks
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.runtime.metrics import Metrics
@@ -160,13 +161,14 @@ async def _start_tokens(
     config: Config, store: Store, sender: Sender, clock: Clock, stack: AsyncExitStack
 ) -> Tokens:
     """Start the token service, stopped when the stack is closed."""
+    url = f"{config.base_url}/oauth/token"
     tokens = Tokens(
         access=store,
         config=config.auth,
         limits=config.limits,
         issuer=config.issuer,
         clock=clock,
-        endpoint=TokenEndpoint(f"{config.base_url}/oauth/token", sender.retrieve),
+        endpoint=TokenEndpoint(url, sender.retrieve, load_issuers(config)),
     )
     await tokens.start()
     stack.push_async_callback(tokens.stop)

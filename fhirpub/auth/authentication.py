@@ -24,6 +24,7 @@ from fhirpub.auth.token_request import (
 )
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import TokenRefused
+from fhirpub.plugin_api.issuers import TokenIssuer
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
 from fhirpub.storage.contract import Client, CredentialStore
@@ -33,10 +34,14 @@ _log = logger()
 
 @dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """The URL that assertions are for, and how the key sets are got that clients publish."""
+    """The URL that assertions are for, and how the key sets are got that clients publish.
+
+    ``issuers`` are the others whose tokens are accepted; their keys are got alike.
+    """
 
     url: str
     fetch: Fetch
+    issuers: Sequence[TokenIssuer] = ()
 
 
 class ClientAuthentication:

@@ -77,18 +77,19 @@ class ClientStatusCache:
         self._reading.pop(client_id, None)
 
     async def _read(self, client_id: str) -> ClientStatus:
-        now = self._clock()
-        client = await self._access.client(client_id)
-        if client is None:
-            standing = ClientStatus(None, None, now, now + _FRESH_MS)
-        else:
-            tenant = await self._access.tenant(client.tenant)
-            tokens = await self._access.revoked_tokens(client_id)
-            revoked = frozenset(token.jti for token in tokens)
-            standing = ClientStatus(client, tenant, now, now + _FRESH_MS, revoked)
+        standing = await self._look_up(client_id, self._clock())
         if self._reading.get(client_id) is asyncio.current_task():  # else it was forgotten
             self._keep(client_id, standing)
         return standing
+
+    async def _look_up(self, client_id: str, now: int) -> ClientStatus:
+        client = await self._access.client(client_id)
+        if client is None:
+            return ClientStatus(None, None, now, now + _FRESH_MS)
+        tenant = await self._access.tenant(client.tenant)
+        tokens = await self._access.revoked_tokens(client_id)
+        revoked = frozenset(token.jti for token in tokens)
+        return ClientStatus(client, tenant, now, now + _FRESH_MS, revoked)
 
     def _keep(self, client_id: str, standing: ClientStatus) -> None:
         self._known[client_id] = standing
@@ -101,3 +102,11 @@ class ClientStatusCache:
             del self._reading[client_id]
         if not task.cancelled():
             task.exception()  # the waiters have it, unless they went away
+
+
+class TenantStatusCache(ClientStatusCache):
+    """Reads tenants alike, by their own ids, for callers that are no clients of the store."""
+
+    async def _look_up(self, client_id: str, now: int) -> ClientStatus:
+        tenant = await self._access.tenant(client_id)
+        return ClientStatus(None, tenant, now, now + _FRESH_MS)

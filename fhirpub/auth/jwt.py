@@ -92,7 +92,7 @@ class Expected:
             tenant=tenant,
             scopes=tuple(scope.split()),
             expires=expires,
-            certificate=_certificate(payload),
+            certificate=certificate_of(payload),
         )
 
     def _expires(self, payload: Mapping[str, Any], now: int) -> int:
@@ -128,12 +128,14 @@ def decode(token: str, *, type_: str = TYPE) -> Opened:
     return Opened(algorithm, kid, payload)
 
 
-def parse_segments(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def parse_segments(
+    token: str, *, most: int = MAX_CHARACTERS
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header and the payload of a JWT, of which nothing is proved yet.
 
     Raises NotAuthenticated unless each segment has exactly one reading, and one that is an object.
     """
-    if len(token) > MAX_CHARACTERS:
+    if len(token) > most:
         raise refusals.unproved("too long")
     segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
@@ -174,8 +176,11 @@ def _object(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def _certificate(payload: Mapping[str, Any]) -> str:
-    """Return the certificate of a token; one that is bound otherwise is none that we issue."""
+def certificate_of(payload: Mapping[str, Any]) -> str:
+    """Return the certificate that a token is bound to, or nothing.
+
+    Raises NotAuthenticated for one that is bound otherwise, which cannot be checked.
+    """
     if "cnf" not in payload:
         return ""
     bound = payload["cnf"]

@@ -88,6 +88,12 @@ def revoked() -> NotAuthenticated:
     return _token("revoked", said, RequestProblem.TOKEN_REVOKED)
 
 
+def of_nobody(reason: str) -> NotAuthenticated:
+    """Refuse a token of another issuer whose claims are those of no client or tenant of it."""
+    said = "the access token is of no client that its issuer may have here: ask the operator"
+    return _token(reason, said, RequestProblem.TOKEN_INVALID)
+
+
 def disabled() -> NotAuthenticated:
     """Refuse a token of ours whose client or tenant is disabled, or not here any more."""
     said = "the client of the access token, or its organization, is disabled: ask the operator"

@@ -11,10 +11,13 @@ from fhirpub.auth.jwt import Claims
 
 @dataclass(frozen=True, slots=True)
 class CachedToken:
-    """What a token proved. ``caller`` counts from ``since`` until ``until``, then look again."""
+    """What a token proved. ``caller`` counts from ``since`` until ``until``, then look again.
+
+    ``claims`` are None if it is of another issuer: it is verified again from its text.
+    """
 
     kid: str
-    claims: Claims
+    claims: Claims | None
     caller: Caller
     since: int
     until: int
@@ -47,7 +50,7 @@ class TokenCache:
     def forget_client(self, client_id: str) -> None:
         """Make the next look-up of each token of a client start from the text."""
         for token in [
-            token for token, known in self._tokens.items() if known.claims.client_id == client_id
+            token for token, known in self._tokens.items() if known.caller.client_id == client_id
         ]:
             del self._tokens[token]
 

@@ -16,6 +16,7 @@ from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
 from fhirpub.auth.client_use import ClientUses
 from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, ends_soon
+from fhirpub.auth.issuers.trust import OtherIssuers
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.revocation import record_revocation
 from fhirpub.auth.scopes import intersect, narrow
@@ -52,7 +53,7 @@ class Grant:
 
 
 class Tokens:
-    """Issues and verifies the service's own tokens.
+    """Issues and verifies the service's own tokens, and admits those of other issuers.
 
     A disabled client or tenant is out, and a key rotated elsewhere is in use, within half a
     minute; when the store is unavailable, no client is admitted by older knowledge.
@@ -92,6 +93,15 @@ class Tokens:
             fetch=endpoint.fetch if endpoint else None,
             clock=clock,
         )
+        self._others = None
+        if endpoint is not None and endpoint.issuers:
+            self._others = OtherIssuers(
+                endpoint.issuers,
+                access=access,
+                fetch=endpoint.fetch,
+                leeway_seconds=config.leeway_seconds,
+                clock=clock,
+            )
         self._verified = TokenCache(_MAX_CACHED)
         self._uses = ClientUses(access, clock=clock)
         self._refreshing: asyncio.Task[None] | None = None
@@ -112,6 +122,8 @@ class Tokens:
                 await self._refreshing
             self._refreshing = None
             await self._clients.stop()
+            if self._others is not None:
+                await self._others.stop()
             with suppress(StoreUnavailable):
                 await self._uses.record(at_once=True)
 
@@ -266,6 +278,11 @@ class Tokens:
         return Grant(jwt.encode(claims, key), lifetime, scope, client.id, client.tenant)
 
     async def _verify(self, token: str) -> Caller:
+        if self._others is not None and (found := self._others.open(token)) is not None:
+            admitted = await self._others.admit(*found)
+            caller, since, until = admitted.caller, admitted.since, admitted.until
+            self._verified.keep(token, CachedToken("", None, caller, since, until))
+            return caller
         opened = jwt.decode(token)
         key = await self.ring.find(opened.kid)
         if key is None:
@@ -277,6 +294,9 @@ class Tokens:
 
     async def _look_again(self, token: str, known: CachedToken) -> Caller:
         """Check what may have changed since the signature was found to be right."""
+        if known.claims is None:
+            self._verified.forget(token)
+            return await self._verify(token)
         try:
             if self._clock() >= self._end(known.claims):
                 raise refusals.expired()

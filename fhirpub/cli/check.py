@@ -37,6 +37,7 @@ from fhirpub.errors import (
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.reindex import refuse_changed_keys
 from fhirpub.plugin_host import loader as plugin_loader
+from fhirpub.plugin_host.issuers import load_issuers
 from fhirpub.plugin_host.schemas import schema_and_element_problems
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.upgrades.versions import UpgradeNeeded
@@ -94,6 +95,7 @@ async def _findings(config_file: Path | None) -> list[Finding]:
         found += [finding async for finding in _reporting("webhooks", _webhooks(config))]
         found += [finding async for finding in _reporting("webhooks", _networks(config))]
         found += [finding async for finding in _reporting("clients", _clients(config))]
+        found += [finding async for finding in _reporting("issuers", _issuers(config))]
     if _can_start(found):
         found += [finding async for finding in _reporting("schemas", _schemas(config))]
     return found
@@ -200,6 +202,19 @@ async def _clients(config: Config) -> AsyncIterator[Finding]:
             when = f"{'ended' if end <= now else 'ends'} on {instant(end)[:10]}"
             advice = f"the secret of {client.id} {when}: fhirpub client rotate {client.id}"
             yield Finding("clients", "warning", advice)
+
+
+async def _issuers(config: Config) -> AsyncIterator[Finding]:
+    """Check the other issuers of tokens, and warn of tenants that they have in vain."""
+    issuers = load_issuers(config)
+    async with open_store(config) as store:
+        tenants = {tenant.id for tenant in await store.tenants() if not tenant.disabled}
+    for issuer in issuers:
+        held = f"{issuer.name} ({issuer.url}) acts for {len(issuer.tenants)} tenants"
+        yield Finding("issuers", "ok", held)
+        unknown = ", ".join(one for one in issuer.tenants if one not in tenants)
+        if unknown:
+            yield warning("issuers", f"{issuer.name}: no tenant, or disabled: {unknown}")
 
 
 async def _schemas(config: Config) -> AsyncIterator[Finding]:

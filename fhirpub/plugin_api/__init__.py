@@ -9,6 +9,7 @@ from fhirpub.plugin_api.context import PluginContext, setting
 from fhirpub.plugin_api.event import Change, Event
 from fhirpub.plugin_api.hookspecs import hookimpl
 from fhirpub.plugin_api.identifier import IdentifierRule, ValueForm
+from fhirpub.plugin_api.issuers import TokenHolder, TokenIssuer, TokenRejected
 from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.operations import (
     Operation,
@@ -54,6 +55,9 @@ __all__ = [
     "Rules",
     "SearchParameter",
     "SinkEvent",
+    "TokenHolder",
+    "TokenIssuer",
+    "TokenRejected",
     "ValueForm",
     "hookimpl",
     "items_of",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from fhirpub.plugin_api.context import PluginContext
+from fhirpub.plugin_api.issuers import TokenIssuer
 from fhirpub.plugin_api.keys import KeyProvider
 from fhirpub.plugin_api.operations import Operation
 from fhirpub.plugin_api.resource_type import ResourceType
@@ -184,6 +185,22 @@ def fhirpub_terminology(context: PluginContext) -> Sequence[CodeSource]:
 
     Returns:
         The sources. The first one that knows anything of a code decides.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def fhirpub_authenticate(context: PluginContext) -> Sequence[TokenIssuer]:
+    """Return the other issuers whose access tokens are accepted beside the service's own.
+
+    It is called when a process starts that serves requests. `TokenIssuer.identify` is called on
+    the event loop for a token that is not known yet, once its signature and claims are verified.
+
+    Args:
+        context: The settings, and what is known of the service.
+
+    Returns:
+        The issuers, each with a name and a URL that no other has.
     """
     raise NotImplementedError
 

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.process import ServiceProcess
+from fhirpub.testing.receiver import Receiver, Reply
 from tests.bodies import register_body
 from tests.plugin_examples import example, install
+from tests.unit.auth.assertions.signing import key_set, pair
 from tests.waiting import wait_until
 
 
@@ -111,3 +114,41 @@ def test_a_source_of_codes_decides_on_remarks(home: Path, tmp_path: Path) -> Non
         found = [remark(ours, "glu"), remark(ours, "x"), remark(others, "y")]
 
     assert found == ["", "code-unknown", "code-system-unknown"]
+
+
+def test_a_token_of_another_issuer_acts_for_its_tenant(home: Path, tmp_path: Path) -> None:
+    install(home, "login", example("An issuer whose tokens name a hospital"))
+    key = pair("ES256", "k1")
+    with ServiceProcess(tmp_path) as service:
+        tenant = service.command("tenant", "add", "North")["id"]
+    with Receiver() as receiver:
+        issuer = receiver.url.removesuffix("/webhook")
+        documents = {
+            "/keys": key_set(key),
+            "/.well-known/openid-configuration": json.dumps(
+                {"issuer": issuer, "jwks_uri": f"{issuer}/keys"}
+            ).encode(),
+        }
+        receiver.answer_by(lambda received: Reply(status=200, body=documents[received.path]))
+        settings: dict[str, dict[str, Any]] = {
+            "plugins": {"enabled": ["diagnosticreport", "login"]},
+            "login": {"url": issuer, "north": tenant},
+            "webhooks": {"allow_networks": ["127.0.0.1/32"]},
+        }
+        with ServiceProcess(tmp_path, settings=settings) as service:
+
+            def status(**changes: Any) -> int:
+                claims = {
+                    "iss": issuer,
+                    "aud": "https://fhir.lab.example",
+                    "exp": now_ms() // 1000 + 60,
+                    "client_id": "ward",
+                    "hospital": "north",
+                    **changes,
+                }
+                headers = {"Authorization": f"Bearer {key.sign(claims)}"}
+                return service.request("GET", "/fhir/r4/DiagnosticReport", None, headers).status
+
+            found = [status(), status(hospital="south"), status(exp=1), status(client_id="")]
+
+    assert found == [200, 401, 401, 401]

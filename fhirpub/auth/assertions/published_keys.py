@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -55,18 +56,32 @@ class KeysNotFetched(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a URL: None in place of keys if it led to none."""
+    """What is known of a URL: None in place of keys if it led to none.
+
+    After ``until`` it is asked again. Until ``usable`` the keys are used if that fails.
+    """
 
     keys: tuple[PublicKey, ...] | None
     asked: int
     until: int
+    usable: int
+    fails: bool = False
+    """Whether the last question failed, and these keys are older."""
 
     def serves(self, kid: str, now: int) -> bool:
         """Return whether there is no need to ask again for a key."""
         if not self.asked <= now < self.until:
             return False
         is_recent = now < self.asked + _AGAIN_SECONDS * 1000
-        return self.keys is None or is_recent or any(key.kid == kid for key in self.keys)
+        return self.keys is None or is_recent or self.has(kid)
+
+    def outlives_failure(self, kid: str, now: int) -> bool:
+        """Return whether a key may be used at once although the URL has led to none since."""
+        return self.fails and self.asked <= now < self.usable and self.has(kid)
+
+    def has(self, kid: str) -> bool:
+        """Return whether there is a key of a name."""
+        return any(key.kid == kid for key in self.keys or ())
 
 
 class PublishedKeys:
@@ -75,11 +90,15 @@ class PublishedKeys:
     A set is kept for as long as ``Cache-Control`` says (SMART App Launch 2), at most an hour, and
     five minutes if it says nothing. All who need a set wait for one fetch of it. Few fetches run
     at a time, and fewer for one tenant.
+
+    If a set cannot be fetched again, what is known of it is used for ``stale_seconds`` more. Only
+    the first who need it wait for the failure: later attempts hold nobody up.
     """
 
-    def __init__(self, fetch: Fetch, *, clock: Clock) -> None:
+    def __init__(self, fetch: Fetch, *, clock: Clock, stale_seconds: int = 0) -> None:
         self._fetch = fetch
         self._clock = clock
+        self._stale_ms = stale_seconds * 1000
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
         self._fetching: dict[tuple[str, str], asyncio.Task[_Known]] = {}
 
@@ -97,14 +116,19 @@ class PublishedKeys:
         KeysNotFetched, Throttled.
         """
         place = (tenant, url)
-        known = self._known.get(place)
-        if known is None or not known.serves(kid, self._clock()):
-            known = await self._fetched(place)
+        known, now = self._known.get(place), self._clock()
+        if known is None or not known.serves(kid, now):
+            if known is not None and known.outlives_failure(kid, now):
+                with suppress(Throttled):
+                    self._begin(place)
+            else:
+                known = await asyncio.shield(self._begin(place))
         if known.keys is None:
             raise KeysNotFetched
         return known.keys
 
-    async def _fetched(self, place: tuple[str, str]) -> _Known:
+    def _begin(self, place: tuple[str, str]) -> asyncio.Task[_Known]:
+        """Return the fetch of a set, which may have begun already. Raises Throttled."""
         task = self._fetching.get(place)
         if task is None:
             of_tenants = Counter(tenant for tenant, _url in self._fetching)
@@ -114,7 +138,7 @@ class PublishedKeys:
             task = asyncio.create_task(self._look(place))
             self._fetching[place] = task
             task.add_done_callback(lambda _task: self._fetching.pop(place))
-        return await asyncio.shield(task)
+        return task
 
     async def _look(self, place: tuple[str, str]) -> _Known:
         tenant, url = place
@@ -127,7 +151,8 @@ class PublishedKeys:
         else:
             keys, problem = _keys_in(answer)
             seconds = _FAILED_SECONDS if keys is None else kept_seconds(answer.cache_control)
-        found = _Known(keys, asked, asked + seconds * 1000)
+        until = asked + seconds * 1000
+        found = _Known(keys, asked, until, until + self._stale_ms)
         if keys is None:
             host = urlsplit(url).netloc
             _log.warning("keys not fetched", tenant=tenant, host=host, reason=problem)
@@ -141,9 +166,10 @@ class PublishedKeys:
     def _kept_instead(self, place: tuple[str, str], failed: _Known) -> _Known:
         """Return the set that may still be used although asking again for it failed."""
         known = self._known.get(place)
-        if known is None or known.keys is None or failed.asked >= known.until:
+        if known is None or known.keys is None or failed.asked >= known.usable:
             return failed
-        return replace(known, asked=failed.asked)
+        until = min(known.usable, max(known.until, failed.until))
+        return replace(known, asked=failed.asked, until=until, fails=True)
 
 
 def _keys_in(answer: Published) -> tuple[tuple[PublicKey, ...] | None, str]:

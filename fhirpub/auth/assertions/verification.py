@@ -121,13 +121,14 @@ def verify_assertion(
     ):
         raise AssertionRefused("is not signed by a key that is registered for its client")
     now, payload = clock(), opened.payload
-    if not _names_one_of(payload.get("aud"), audiences):
+    if not names_one_of(payload.get("aud"), audiences):
         raise AssertionRefused(f"must have the aud {audiences[0]}")
     expires = _check_times(payload, now, leeway_seconds)
     return Assertion(subject=opened.subject, jti=_text(payload, "jti"), expires=expires)
 
 
-def _names_one_of(sent: Any, audiences: Sequence[str]) -> bool:
+def names_one_of(sent: Any, audiences: Sequence[str]) -> bool:
+    """Return whether an ``aud``, a text or a short list, names one of the audiences."""
     named = [sent] if type(sent) is str else sent
     if type(named) is not list or len(named) > _MAX_AUDIENCES:
         return False

@@ -31,6 +31,7 @@ PARTS: Mapping[str, HookPart] = {
     "event-sinks": HookPart("sinks", ("fhirpub_event_sinks",)),
     "operations": HookPart("operations", ("fhirpub_operations",)),
     "commands": HookPart("commands", ("fhirpub_commands",)),
+    "authenticate": HookPart("issuers", ("fhirpub_authenticate",)),
     "terminology": HookPart("codes", ("fhirpub_terminology",)),
     "lifetime": HookPart("lifetime", ("fhirpub_shutdown", "fhirpub_startup")),
 }

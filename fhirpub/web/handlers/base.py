@@ -94,7 +94,8 @@ class BaseHandler(ResponseWriter):
     @property
     def enforces_scopes(self) -> bool:
         """Whether the scopes of the token count here."""
-        return self.scope_is_always_needed or self.services.config.auth.enforce_scopes
+        enforced = self.scope_is_always_needed or self.services.config.auth.enforce_scopes
+        return enforced or self.caller.is_foreign
 
     def is_permitted(self) -> bool:
         """Return whether the scopes of the token allow this."""

@@ -382,6 +382,44 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
         assert warnings == []
 
 
+OIDC = {
+    "FHIRPUB_PLUGINS__ENABLED": "diagnosticreport,oidc",
+    "FHIRPUB_OIDC__ISSUERS": "corp https://login.corp.example",
+    "FHIRPUB_OIDC__AUDIENCES": "corp https://fhir.lab",
+    "FHIRPUB_OIDC__TENANTS": "corp * 00000000-0000-4000-8000-000000000000",
+    "FHIRPUB_OIDC__SCOPES": "corp system/*.rs",
+}
+
+
+def about_issuers(run: Any, **changes: str) -> list[tuple[str, str]]:
+    done = run("check", "--json", **{**OIDC, **changes})
+    found = [one for one in json.loads(done.stdout) if one["subject"] == "issuers"]
+    return [(one["level"], one["text"]) for one in found]
+
+
+def test_an_issuer_whose_tenant_is_unknown_is_a_warning(run: Any) -> None:
+    assert about_issuers(run) == [
+        ("ok", "corp (https://login.corp.example) acts for 1 tenants"),
+        ("warning", f"corp: no tenant, or disabled: {OIDC['FHIRPUB_OIDC__TENANTS'][7:]}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"FHIRPUB_OIDC__ISSUERS": "corp http://login.corp.example"}, "begin with https://"),
+        ({"FHIRPUB_OIDC__AUDIENCES": ""}, "has an audience that is not a text"),
+        ({"FHIRPUB_OIDC__TENANTS": ""}, "has no tenant"),
+        ({name: "" for name in OIDC if "OIDC" in name}, "has no issuer"),
+    ],
+)
+def test_what_an_issuer_lacks_is_an_error(run: Any, changes: dict[str, str], words: str) -> None:
+    ((level, text),) = about_issuers(run, **changes)
+
+    assert level == "error"
+    assert words in text
+
+
 def test_a_key_of_webhooks_that_all_can_read_is_a_warning(run: Any, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_bytes(base64.b64encode(bytes(range(32))))

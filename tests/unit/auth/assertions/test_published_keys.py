@@ -233,3 +233,44 @@ async def test_a_fetch_that_is_under_way_ends_with_the_service(
 
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_known_keys_outlive_a_failure_for_as_long_as_they_may(
+    site: Site, clock: HandClock
+) -> None:
+    lasting = PublishedKeys(site.fetch, clock=clock, stale_seconds=3_600)
+    await kids(lasting)
+    site.answer = Answer(problem="E_CONNECT")
+    clock.pass_seconds(301)
+    assert await kids(lasting) == "a"
+    clock.pass_seconds(3_598)
+    assert await kids(lasting) == "a"
+    clock.pass_seconds(2)
+    with pytest.raises(KeysNotFetched):
+        await kids(lasting)
+
+
+async def test_only_the_first_failure_is_waited_for(site: Site, clock: HandClock) -> None:
+    lasting = PublishedKeys(site.fetch, clock=clock, stale_seconds=3_600)
+    await kids(lasting)
+    site.answer = Answer(problem="E_CONNECT")
+    clock.pass_seconds(301)
+    await kids(lasting)
+    site.open.clear()
+    clock.pass_seconds(11)
+    async with asyncio.timeout(1):
+        assert [await kids(lasting), await kids(lasting)] == ["a", "a"]
+    await asyncio.sleep(0)
+    assert len(site.asked) == 3
+    await lasting.stop()
+
+
+async def test_a_key_that_was_taken_back_ends_with_the_next_fetch(
+    site: Site, clock: HandClock
+) -> None:
+    lasting = PublishedKeys(site.fetch, clock=clock, stale_seconds=3_600)
+    await kids(lasting)
+    site.answer = Answer(key_set(pair("RS384", "b")))
+    clock.pass_seconds(301)
+
+    assert await kids(lasting) == "b"

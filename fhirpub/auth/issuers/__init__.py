@@ -1,0 +1,1 @@
+"""Access tokens of other issuers, which plugins declare."""

@@ -1,0 +1,39 @@
+"""What issuers publish, and how often they are asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+
+@dataclass
+class Answer:
+    body: bytes = b""
+    cache_control: str = ""
+    problem: str = ""
+
+
+class Site:
+    """The documents of issuers by their URLs."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, bytes] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.problem = ""
+        self.open = asyncio.Event()
+        self.open.set()
+
+    def publish(self, issuer: str, keys: bytes, **changes: Any) -> None:
+        document = {"issuer": issuer, "jwks_uri": f"{issuer}/keys", **changes}
+        self.documents[f"{issuer}/.well-known/openid-configuration"] = orjson.dumps(document)
+        self.documents[f"{issuer}/keys"] = keys
+
+    async def fetch(self, url: str, tenant: str) -> Answer:
+        self.asked.append((url, tenant))
+        await self.open.wait()
+        if self.problem or url not in self.documents:
+            return Answer(problem=self.problem or "status 404")
+        return Answer(self.documents[url])
