@@ -959,7 +959,7 @@ def _methods(name: str, source: str) -> set[str]:
 
 
 # It reads only text that _LONE_BACKSLASH has accepted; other text takes quadratic time.
-GUARDED = {"fhirpub.fhir.search_value._PIECE"}
+GUARDED = {"fhirpub.fhir.search_value._PIECE", "fhirpub.plugin_host.operations._MEDIA_TYPE"}
 PATTERNS = patterns()
 SCHEMAS = Path(__file__).parents[2] / "schemas" / "r4"
 

@@ -27,20 +27,19 @@ from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.match import ABOUT_THE_ANSWER
 from fhirpub.interactions.validate import TRIED
-from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.openapi.document import TABLE
 from fhirpub.web.routes import Route, routes
 from fhirpub.webhooks.transport.envelope import events_of
 from tests.audit_trail import a_record, fill
 from tests.bodies import PDF, register_body
+from tests.shelf import SHELF
 from tests.waiting import wait_until
 
 _HERE = Path(__file__).parent
 _LONG = variable("HYPOTHESIS") == "long"
 _EXAMPLES = {"stateful": 10}
 _UNREACHABLE = "http://127.0.0.1:1/"
-_SHELF = sorted(plugin_source.name for plugin_source in available())
 
 
 @pytest.fixture
@@ -226,7 +225,7 @@ def test_a_search_has_the_parameters_that_are_read_and_no_other(
 @pytest.fixture(scope="module")
 def of_every_type(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service with every resource type of the included plugins."""
-    config = Config(plugins=PluginsConfig(enabled=_SHELF))
+    config = Config(plugins=PluginsConfig(enabled=SHELF))
     with RunningService(tmp_path_factory.mktemp("shelf"), config=config) as running:
         yield running
 
@@ -276,7 +275,7 @@ def test_validate_takes_what_is_said_of_its_parameters_and_nothing_else(
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service that may send to a port without a listener."""
     config = Config(
-        plugins=PluginsConfig(enabled=_SHELF if _LONG else ["diagnosticreport"]),
+        plugins=PluginsConfig(enabled=SHELF if _LONG else ["diagnosticreport"]),
         webhooks=WebhooksConfig(allow_networks=["127.0.0.1/32"], timeout_seconds=1.0),
     )
     with RunningService(tmp_path_factory.mktemp("tried"), config=config) as running:

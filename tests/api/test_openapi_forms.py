@@ -9,15 +9,15 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
+from tests.shelf import SHELF
 
 
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The document of a service with every resource type of the included plugins."""
-    names = sorted(plugin_source.name for plugin_source in available())
+    names = SHELF
     config = Config(plugins=PluginsConfig(enabled=names))
     with RunningService(tmp_path_factory.mktemp("shelf"), config=config) as running:
         return running.request("GET", "/openapi.json").json

@@ -128,7 +128,7 @@ def test_practitioners_are_sorted_by_their_names_through_all_pages(
     assert sorted(seen) == list("abcdefg")
 
 
-@pytest.mark.parametrize("modifier", ["exact", "contains", "not", "text", "in"])
+@pytest.mark.parametrize("modifier", ["not", "text", "in"])
 def test_other_modifiers_are_refused(lab: Integrator, modifier: str) -> None:
     answer = lab.get(f"{SEARCH}?name:{modifier}=ash")
 

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import RunningService
+from tests.shelf import SHELF
 
 _RENAMED = {"Delivery": "DeliveryWithBody"}
 """Generators take such names for the items of lists."""
@@ -28,7 +28,7 @@ def name_of(schema: str) -> str:
 
 def openapi_document(folder: Path) -> dict[str, Any]:
     """Return the document, with names of schemas that can be names of classes."""
-    config = Config(plugins=PluginsConfig(enabled=sorted(each.name for each in available())))
+    config = Config(plugins=PluginsConfig(enabled=SHELF))
     with RunningService(folder, config=config) as service:
         document: dict[str, Any] = service.request("GET", "/openapi.json").json
     text = json.dumps({**document, "paths": {}})

@@ -19,9 +19,9 @@ import pytest
 
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.plugin_host.sources import available
 from fhirpub.testing.service import RunningService
 from tests.bodies import SYSTEM, register_body, self_contained
+from tests.shelf import SHELF
 
 HERE = Path(__file__).parent
 GUIDE = (HERE.parents[1] / "docs" / "integrators.md").read_text(encoding="utf-8")
@@ -113,7 +113,7 @@ class Client:
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service with every resource type of the included plugins."""
-    names = sorted(plugin_source.name for plugin_source in available())
+    names = SHELF
     config = Config(plugins=PluginsConfig(enabled=names))
     with RunningService(tmp_path_factory.mktemp("complete"), config=config) as running:
         yield running
