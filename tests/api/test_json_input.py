@@ -958,7 +958,8 @@ def _methods(name: str, source: str) -> set[str]:
     return set(re.findall(rf"\b{name}\.([a-z]+)\b", source))
 
 
-# It reads only text that _LONE_BACKSLASH has accepted; other text takes quadratic time.
+# The first reads only text that _LONE_BACKSLASH has accepted; other text takes quadratic time. The
+# second reads what plugins declare, never what is sent.
 GUARDED = {"fhirpub.fhir.search_value._PIECE", "fhirpub.plugin_host.operations._MEDIA_TYPE"}
 PATTERNS = patterns()
 SCHEMAS = Path(__file__).parents[2] / "schemas" / "r4"
