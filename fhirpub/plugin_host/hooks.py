@@ -116,8 +116,9 @@ class PluginHooks:
         """Register proxies of the hooks of a plugin, which report what these raise."""
         proxy = ModuleType(source.module)
         for name in HOOKS:
-            options = self._manager.parse_hookimpl_opts(module, name)
-            if options is not None:
+            # Older releases of pluggy demand that there is such a function.
+            options = hasattr(module, name) and self._manager.parse_hookimpl_opts(module, name)
+            if options:
                 is_wrapper = options["wrapper"] or options["hookwrapper"]
                 report = self._reporting_wrapper if is_wrapper else self._reporting
                 setattr(proxy, name, report(source, getattr(module, name)))
@@ -159,7 +160,11 @@ def hooks_of(source: PluginSource) -> tuple[str, ...]:
     """Return the hooks that a plugin implements, once it is imported. Raises PluginError."""
     module = import_plugin(source)
     manager = pluggy.PluginManager(hookspecs.PROJECT)
-    return tuple(name for name in HOOKS if manager.parse_hookimpl_opts(module, name) is not None)
+    return tuple(
+        name
+        for name in HOOKS
+        if hasattr(module, name) and manager.parse_hookimpl_opts(module, name) is not None
+    )
 
 
 def import_plugin(source: PluginSource) -> ModuleType:
