@@ -16,8 +16,12 @@ find_python() {
     return 1
 }
 
+# The packages next to fhirpub, each in a folder of its own.
+beside=("$root"/*/pyproject.toml)
+beside=("${beside[@]%/pyproject.toml}")
+
 stamp_of() {
-    { cat "$root/setup.py"; cat "$root"/{hl7v2,amqp,client}/pyproject.toml || true; ls "$root/plugins"; echo "$root"; } 2>/dev/null | cksum | tr ' ' '-'
+    { cat "$root/setup.py" "${beside[@]/%//pyproject.toml}" || true; ls "$root/plugins"; echo "$root"; } 2>/dev/null | cksum | tr ' ' '-'
 }
 
 prepare() {
@@ -32,7 +36,9 @@ prepare() {
     # A first run that was interrupted leaves a python without pip.
     "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv"
     local packages=(-e "$root$extras")
-    [ -z "$extras" ] || packages+=(-e "$root/hl7v2" -e "$root/amqp" -e "$root/client")
+    if [ -n "$extras" ]; then
+        for folder in "${beside[@]}"; do packages+=(-e "$folder"); done
+    fi
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${packages[@]}"
     echo "$now" > "$venv/stamp$extras"
 }

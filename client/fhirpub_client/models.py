@@ -48,70 +48,6 @@ class BundleLink(TypedDict):
     url: NotRequired[str]
 
 
-class CapabilityStatementDocument(TypedDict):
-    mode: NotRequired[Literal["producer", "consumer"]]
-    documentation: NotRequired[str]
-    profile: NotRequired[str]
-
-
-class CapabilityStatementMessagingSupportedMessage(TypedDict):
-    mode: NotRequired[Literal["sender", "receiver"]]
-    definition: NotRequired[str]
-
-
-class CapabilityStatementRestInteraction(TypedDict):
-    code: NotRequired[Literal["transaction", "batch", "search-system", "history-system"]]
-    documentation: NotRequired[str]
-
-
-class CapabilityStatementRestResourceInteraction(TypedDict):
-    code: NotRequired[
-        Literal[
-            "read",
-            "vread",
-            "update",
-            "patch",
-            "delete",
-            "history-instance",
-            "history-type",
-            "create",
-            "search-type",
-        ]
-    ]
-    documentation: NotRequired[str]
-
-
-class CapabilityStatementRestResourceOperation(TypedDict):
-    name: NotRequired[str]
-    definition: NotRequired[str]
-    documentation: NotRequired[str]
-
-
-class CapabilityStatementRestResourceSearchParam(TypedDict):
-    name: NotRequired[str]
-    definition: NotRequired[str]
-    type: NotRequired[
-        Literal[
-            "number",
-            "date",
-            "string",
-            "token",
-            "reference",
-            "composite",
-            "quantity",
-            "uri",
-            "special",
-        ]
-    ]
-    documentation: NotRequired[str]
-
-
-class CapabilityStatementSoftware(TypedDict):
-    name: NotRequired[str]
-    version: NotRequired[str]
-    releaseDate: NotRequired[str]
-
-
 class Coding(TypedDict):
     system: NotRequired[str]
     version: NotRequired[str]
@@ -159,21 +95,6 @@ class Meta(TypedDict):
 class Narrative(TypedDict):
     status: NotRequired[Literal["generated", "extensions", "additional", "empty"]]
     div: str
-
-
-class OperationDefinitionOverload(TypedDict):
-    parameterName: NotRequired[list[str | None]]
-    comment: NotRequired[str]
-
-
-class OperationDefinitionParameterBinding(TypedDict):
-    strength: NotRequired[Literal["required", "extensible", "preferred", "example"]]
-    valueSet: NotRequired[str]
-
-
-class OperationDefinitionParameterReferencedFrom(TypedDict):
-    source: NotRequired[str]
-    sourceId: NotRequired[str]
 
 
 class Period(TypedDict):
@@ -515,463 +436,6 @@ class UpdateDocumentReference(TypedDict):
     content: NotRequired[list[DocumentReferenceContent]]
 
 
-class Data(TypedDict):
-    resource_type: str
-    id: str
-    version_id: str
-    self: str
-
-
-class EnvelopeEvent(TypedDict):
-    """
-    What every webhook has. Receivers must ignore properties that they do not know.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: str
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data
-
-
-class Data1(TypedDict):
-    endpoint_id: str
-    self: str
-
-
-class ServiceEvent(TypedDict):
-    """
-    What every webhook has that is about an endpoint, not about a resource. Receivers must ignore properties that they do not know.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: str
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    data: Data1
-
-
-class Identifier1(TypedDict):
-    """
-    The report's business identifier.
-    """
-
-    system: str
-    value: str
-
-
-class Data4(TypedDict):
-    resource_type: Literal["DiagnosticReport"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[Identifier1]
-    status: NotRequired[Literal["registered", "partial", "preliminary", "final", "unknown"]]
-
-
-class DiagnosticReportCreatedEvent(TypedDict):
-    """
-    A report was registered. An endpoint whose payload is ids gets none of the properties of data named here.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["diagnostic_report.created"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data4
-
-
-class Data5(TypedDict):
-    resource_type: Literal["DiagnosticReport"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[Identifier1]
-    status: NotRequired[
-        Literal[
-            "partial",
-            "preliminary",
-            "final",
-            "amended",
-            "corrected",
-            "appended",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        ]
-    ]
-    previous_status: NotRequired[
-        Literal[
-            "registered",
-            "partial",
-            "preliminary",
-            "final",
-            "amended",
-            "corrected",
-            "appended",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        ]
-    ]
-    added: NotRequired[list[str]]
-    changed: NotRequired[list[str]]
-
-
-class DiagnosticReportUpdatedEvent(TypedDict):
-    """
-    A report was updated. An endpoint whose payload is ids gets none of the properties of data named here.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["diagnostic_report.updated"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data5
-
-
-class Data8(TypedDict):
-    endpoint_id: str
-    self: str
-    why: str
-
-
-class EndpointDisabledEvent(TypedDict):
-    """
-    An endpoint was disabled; what is to be delivered is held. Sent to the tenant's other endpoints that ask for it by name.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["endpoint.disabled"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    data: Data8
-
-
-class Data9(TypedDict):
-    endpoint_id: str
-    self: str
-
-
-class EndpointFailingEvent(TypedDict):
-    """
-    Nothing could be delivered to an endpoint for long; it will be disabled if that goes on. Sent to the tenant's other endpoints that ask for it by name.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["endpoint.failing"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    data: Data9
-
-
-class EndpointTestEvent(TypedDict):
-    """
-    A try whether the endpoint can be reached. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["endpoint.test"]
-    timestamp: str
-    sequence: Literal[0]
-    api_version: Literal["1"]
-    data: Data9
-
-
-class Data11(TypedDict):
-    endpoint_id: str
-    self: str
-    challenge: str
-
-
-class EndpointVerificationEvent(TypedDict):
-    """
-    The endpoint has to prove that it wants events. It does so by a 2xx answer whose body holds the challenge. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["endpoint.verification"]
-    timestamp: str
-    sequence: Literal[0]
-    api_version: Literal["1"]
-    data: Data11
-
-
-class Data14(TypedDict):
-    endpoint_id: str
-    self: str
-    event_id: str
-    event_type: str
-    sequence: int
-    attempts: int
-
-
-class MessageExhaustedEvent(TypedDict):
-    """
-    A delivery was given up after all its attempts. Sent to the tenant's other endpoints that ask for it by name.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["message.exhausted"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    data: Data14
-
-
-class Data19(TypedDict):
-    resource_type: Literal["DeviceRequest"]
-    id: str
-    version_id: str
-    self: str
-
-
-class DeviceRequestErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["device_request.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data19
-
-
-class Data20(TypedDict):
-    resource_type: Literal["DiagnosticReport"]
-    id: str
-    version_id: str
-    self: str
-
-
-class DiagnosticReportErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["diagnostic_report.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data20
-
-
-class Data21(TypedDict):
-    resource_type: Literal["DocumentReference"]
-    id: str
-    version_id: str
-    self: str
-
-
-class DocumentReferenceErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["document_reference.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data21
-
-
-class Data22(TypedDict):
-    resource_type: Literal["Encounter"]
-    id: str
-    version_id: str
-    self: str
-
-
-class EncounterErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["encounter.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data22
-
-
-class EncounterOutpatientErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["encounter_outpatient.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data22
-
-
-class Data24(TypedDict):
-    resource_type: Literal["ImagingStudy"]
-    id: str
-    version_id: str
-    self: str
-
-
-class ImagingStudyErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["imaging_study.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data24
-
-
-class Data25(TypedDict):
-    resource_type: Literal["Immunization"]
-    id: str
-    version_id: str
-    self: str
-
-
-class ImmunizationErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["immunization.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data25
-
-
-class Data26(TypedDict):
-    resource_type: Literal["MedicationRequest"]
-    id: str
-    version_id: str
-    self: str
-
-
-class MedicationRequestErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["medication_request.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data26
-
-
-class Data27(TypedDict):
-    resource_type: Literal["Observation"]
-    id: str
-    version_id: str
-    self: str
-
-
-class ObservationErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["observation.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data27
-
-
-class Data28(TypedDict):
-    resource_type: Literal["ServiceRequest"]
-    id: str
-    version_id: str
-    self: str
-
-
-class ServiceRequestErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["service_request.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data28
-
-
-class Data29(TypedDict):
-    resource_type: Literal["Specimen"]
-    id: str
-    version_id: str
-    self: str
-
-
-class SpecimenErasedEvent(TypedDict):
-    """
-    A resource was erased on an order. Delete what you hold of it; self answers 410.
-    """
-
-    transaction_id: str
-    event_id: str
-    event_type: Literal["specimen.erased"]
-    timestamp: str
-    sequence: int
-    api_version: Literal["1"]
-    traceparent: NotRequired[str]
-    data: Data29
-
-
 class CompositionEventIdentifier(TypedDict):
     """
     The resource's business identifier.
@@ -1017,6 +481,521 @@ class CompositionEventReference(TypedDict):
     display: NotRequired[str]
 
 
+class EnvelopeData(TypedDict):
+    resource_type: str
+    id: str
+    version_id: str
+    self: str
+
+
+class ServiceData(TypedDict):
+    endpoint_id: str
+    self: str
+
+
+class DeviceRequestCreatedData(TypedDict):
+    resource_type: Literal["DeviceRequest"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[Literal["draft", "active", "on-hold", "revoked", "completed", "unknown"]]
+    intent: NotRequired[
+        Literal[
+            "proposal",
+            "plan",
+            "directive",
+            "order",
+            "original-order",
+            "reflex-order",
+            "filler-order",
+            "instance-order",
+            "option",
+        ]
+    ]
+    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
+    codeCodeableConcept: NotRequired[CompositionEventCodeableConcept]
+    codeReference: NotRequired[CompositionEventReference]
+    authoredOn: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class DeviceRequestUpdatedData(TypedDict):
+    resource_type: Literal["DeviceRequest"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[
+        Literal[
+            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
+        ]
+    ]
+    previous_status: NotRequired[
+        Literal[
+            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
+        ]
+    ]
+    intent: NotRequired[
+        Literal[
+            "proposal",
+            "plan",
+            "directive",
+            "order",
+            "original-order",
+            "reflex-order",
+            "filler-order",
+            "instance-order",
+            "option",
+        ]
+    ]
+    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
+    codeCodeableConcept: NotRequired[CompositionEventCodeableConcept]
+    codeReference: NotRequired[CompositionEventReference]
+    authoredOn: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class Identifier1(TypedDict):
+    """
+    The report's business identifier.
+    """
+
+    system: str
+    value: str
+
+
+class DiagnosticReportCreatedData(TypedDict):
+    resource_type: Literal["DiagnosticReport"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[Identifier1]
+    status: NotRequired[Literal["registered", "partial", "preliminary", "final", "unknown"]]
+
+
+class DiagnosticReportUpdatedData(TypedDict):
+    resource_type: Literal["DiagnosticReport"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[Identifier1]
+    status: NotRequired[
+        Literal[
+            "partial",
+            "preliminary",
+            "final",
+            "amended",
+            "corrected",
+            "appended",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        ]
+    ]
+    previous_status: NotRequired[
+        Literal[
+            "registered",
+            "partial",
+            "preliminary",
+            "final",
+            "amended",
+            "corrected",
+            "appended",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        ]
+    ]
+    added: NotRequired[list[str]]
+    changed: NotRequired[list[str]]
+
+
+EncounterOutpatientCreatedData = TypedDict(
+    "EncounterOutpatientCreatedData",
+    {
+        "resource_type": Literal["Encounter"],
+        "id": str,
+        "version_id": str,
+        "self": str,
+        "identifier": NotRequired[CompositionEventIdentifier],
+        "status": NotRequired[
+            Literal[
+                "planned",
+                "arrived",
+                "triaged",
+                "in-progress",
+                "onleave",
+                "finished",
+                "cancelled",
+                "unknown",
+            ]
+        ],
+        "class": NotRequired[CompositionEventCoding],
+        "type": NotRequired[list[CompositionEventCodeableConcept]],
+        "serviceType": NotRequired[CompositionEventCodeableConcept],
+        "period": NotRequired[CompositionEventPeriod],
+        "author": NotRequired[CompositionEventAuthor],
+    },
+)
+
+
+EncounterOutpatientUpdatedData = TypedDict(
+    "EncounterOutpatientUpdatedData",
+    {
+        "resource_type": Literal["Encounter"],
+        "id": str,
+        "version_id": str,
+        "self": str,
+        "identifier": NotRequired[CompositionEventIdentifier],
+        "status": NotRequired[
+            Literal[
+                "planned",
+                "arrived",
+                "triaged",
+                "in-progress",
+                "onleave",
+                "finished",
+                "cancelled",
+                "entered-in-error",
+                "unknown",
+            ]
+        ],
+        "previous_status": NotRequired[
+            Literal[
+                "planned",
+                "arrived",
+                "triaged",
+                "in-progress",
+                "onleave",
+                "finished",
+                "cancelled",
+                "entered-in-error",
+                "unknown",
+            ]
+        ],
+        "class": NotRequired[CompositionEventCoding],
+        "type": NotRequired[list[CompositionEventCodeableConcept]],
+        "serviceType": NotRequired[CompositionEventCodeableConcept],
+        "period": NotRequired[CompositionEventPeriod],
+        "author": NotRequired[CompositionEventAuthor],
+    },
+)
+
+
+class EndpointDisabledData(TypedDict):
+    endpoint_id: str
+    self: str
+    why: str
+
+
+class EndpointFailingData(TypedDict):
+    endpoint_id: str
+    self: str
+
+
+class EndpointTestData(TypedDict):
+    endpoint_id: str
+    self: str
+
+
+class EndpointVerificationData(TypedDict):
+    endpoint_id: str
+    self: str
+    challenge: str
+
+
+class MedicationRequestCreatedData(TypedDict):
+    resource_type: Literal["MedicationRequest"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[
+        Literal["active", "on-hold", "cancelled", "completed", "stopped", "draft", "unknown"]
+    ]
+    intent: NotRequired[
+        Literal[
+            "proposal",
+            "plan",
+            "order",
+            "original-order",
+            "reflex-order",
+            "filler-order",
+            "instance-order",
+            "option",
+        ]
+    ]
+    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
+    doNotPerform: NotRequired[bool]
+    medicationCodeableConcept: NotRequired[CompositionEventCodeableConcept]
+    medicationReference: NotRequired[CompositionEventReference]
+    authoredOn: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class MedicationRequestUpdatedData(TypedDict):
+    resource_type: Literal["MedicationRequest"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[
+        Literal[
+            "active",
+            "on-hold",
+            "cancelled",
+            "completed",
+            "entered-in-error",
+            "stopped",
+            "draft",
+            "unknown",
+        ]
+    ]
+    previous_status: NotRequired[
+        Literal[
+            "active",
+            "on-hold",
+            "cancelled",
+            "completed",
+            "entered-in-error",
+            "stopped",
+            "draft",
+            "unknown",
+        ]
+    ]
+    intent: NotRequired[
+        Literal[
+            "proposal",
+            "plan",
+            "order",
+            "original-order",
+            "reflex-order",
+            "filler-order",
+            "instance-order",
+            "option",
+        ]
+    ]
+    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
+    doNotPerform: NotRequired[bool]
+    medicationCodeableConcept: NotRequired[CompositionEventCodeableConcept]
+    medicationReference: NotRequired[CompositionEventReference]
+    authoredOn: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class MessageExhaustedData(TypedDict):
+    endpoint_id: str
+    self: str
+    event_id: str
+    event_type: str
+    sequence: int
+    attempts: int
+
+
+class ObservationCreatedData(TypedDict):
+    resource_type: Literal["Observation"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[
+        Literal[
+            "registered", "preliminary", "final", "amended", "corrected", "cancelled", "unknown"
+        ]
+    ]
+    category: NotRequired[list[CompositionEventCodeableConcept]]
+    code: NotRequired[CompositionEventCodeableConcept]
+    effectiveDateTime: NotRequired[str]
+    effectivePeriod: NotRequired[CompositionEventPeriod]
+    effectiveTiming: NotRequired[dict[str, Any]]
+    effectiveInstant: NotRequired[str]
+    issued: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class ObservationUpdatedData(TypedDict):
+    resource_type: Literal["Observation"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[
+        Literal[
+            "registered",
+            "preliminary",
+            "final",
+            "amended",
+            "corrected",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        ]
+    ]
+    previous_status: NotRequired[
+        Literal[
+            "registered",
+            "preliminary",
+            "final",
+            "amended",
+            "corrected",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        ]
+    ]
+    category: NotRequired[list[CompositionEventCodeableConcept]]
+    code: NotRequired[CompositionEventCodeableConcept]
+    effectiveDateTime: NotRequired[str]
+    effectivePeriod: NotRequired[CompositionEventPeriod]
+    effectiveTiming: NotRequired[dict[str, Any]]
+    effectiveInstant: NotRequired[str]
+    issued: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class ServiceRequestCreatedData(TypedDict):
+    resource_type: Literal["ServiceRequest"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[Literal["draft", "active", "on-hold", "revoked", "completed", "unknown"]]
+    intent: NotRequired[
+        Literal[
+            "proposal",
+            "plan",
+            "directive",
+            "order",
+            "original-order",
+            "reflex-order",
+            "filler-order",
+            "instance-order",
+            "option",
+        ]
+    ]
+    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
+    doNotPerform: NotRequired[bool]
+    category: NotRequired[list[CompositionEventCodeableConcept]]
+    code: NotRequired[CompositionEventCodeableConcept]
+    authoredOn: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class ServiceRequestUpdatedData(TypedDict):
+    resource_type: Literal["ServiceRequest"]
+    id: str
+    version_id: str
+    self: str
+    identifier: NotRequired[CompositionEventIdentifier]
+    status: NotRequired[
+        Literal[
+            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
+        ]
+    ]
+    previous_status: NotRequired[
+        Literal[
+            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
+        ]
+    ]
+    intent: NotRequired[
+        Literal[
+            "proposal",
+            "plan",
+            "directive",
+            "order",
+            "original-order",
+            "reflex-order",
+            "filler-order",
+            "instance-order",
+            "option",
+        ]
+    ]
+    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
+    doNotPerform: NotRequired[bool]
+    category: NotRequired[list[CompositionEventCodeableConcept]]
+    code: NotRequired[CompositionEventCodeableConcept]
+    authoredOn: NotRequired[str]
+    author: NotRequired[CompositionEventAuthor]
+
+
+class DeviceRequestErasedData(TypedDict):
+    resource_type: Literal["DeviceRequest"]
+    id: str
+    version_id: str
+    self: str
+
+
+class DiagnosticReportErasedData(TypedDict):
+    resource_type: Literal["DiagnosticReport"]
+    id: str
+    version_id: str
+    self: str
+
+
+class DocumentReferenceErasedData(TypedDict):
+    resource_type: Literal["DocumentReference"]
+    id: str
+    version_id: str
+    self: str
+
+
+class EncounterErasedData(TypedDict):
+    resource_type: Literal["Encounter"]
+    id: str
+    version_id: str
+    self: str
+
+
+class EncounterOutpatientErasedData(TypedDict):
+    resource_type: Literal["Encounter"]
+    id: str
+    version_id: str
+    self: str
+
+
+class ImagingStudyErasedData(TypedDict):
+    resource_type: Literal["ImagingStudy"]
+    id: str
+    version_id: str
+    self: str
+
+
+class ImmunizationErasedData(TypedDict):
+    resource_type: Literal["Immunization"]
+    id: str
+    version_id: str
+    self: str
+
+
+class MedicationRequestErasedData(TypedDict):
+    resource_type: Literal["MedicationRequest"]
+    id: str
+    version_id: str
+    self: str
+
+
+class ObservationErasedData(TypedDict):
+    resource_type: Literal["Observation"]
+    id: str
+    version_id: str
+    self: str
+
+
+class ServiceRequestErasedData(TypedDict):
+    resource_type: Literal["ServiceRequest"]
+    id: str
+    version_id: str
+    self: str
+
+
+class SpecimenErasedData(TypedDict):
+    resource_type: Literal["Specimen"]
+    id: str
+    version_id: str
+    self: str
+
+
 class Address(TypedDict):
     use: NotRequired[Literal["home", "work", "temp", "old", "billing"]]
     type: NotRequired[Literal["postal", "physical", "both"]]
@@ -1036,186 +1015,6 @@ class BundleEntryResponse(TypedDict):
     etag: NotRequired[str]
     lastModified: NotRequired[str]
     outcome: NotRequired[Resource]
-
-
-class CapabilityStatementMessagingEndpoint(TypedDict):
-    protocol: Coding
-    address: NotRequired[str]
-
-
-class CapabilityStatementRestResource(TypedDict):
-    type: NotRequired[
-        Literal[
-            "Account",
-            "ActivityDefinition",
-            "AdverseEvent",
-            "AllergyIntolerance",
-            "Appointment",
-            "AppointmentResponse",
-            "AuditEvent",
-            "Basic",
-            "Binary",
-            "BiologicallyDerivedProduct",
-            "BodyStructure",
-            "Bundle",
-            "CapabilityStatement",
-            "CarePlan",
-            "CareTeam",
-            "CatalogEntry",
-            "ChargeItem",
-            "ChargeItemDefinition",
-            "Claim",
-            "ClaimResponse",
-            "ClinicalImpression",
-            "CodeSystem",
-            "Communication",
-            "CommunicationRequest",
-            "CompartmentDefinition",
-            "Composition",
-            "ConceptMap",
-            "Condition",
-            "Consent",
-            "Contract",
-            "Coverage",
-            "CoverageEligibilityRequest",
-            "CoverageEligibilityResponse",
-            "DetectedIssue",
-            "Device",
-            "DeviceDefinition",
-            "DeviceMetric",
-            "DeviceRequest",
-            "DeviceUseStatement",
-            "DiagnosticReport",
-            "DocumentManifest",
-            "DocumentReference",
-            "DomainResource",
-            "EffectEvidenceSynthesis",
-            "Encounter",
-            "Endpoint",
-            "EnrollmentRequest",
-            "EnrollmentResponse",
-            "EpisodeOfCare",
-            "EventDefinition",
-            "Evidence",
-            "EvidenceVariable",
-            "ExampleScenario",
-            "ExplanationOfBenefit",
-            "FamilyMemberHistory",
-            "Flag",
-            "Goal",
-            "GraphDefinition",
-            "Group",
-            "GuidanceResponse",
-            "HealthcareService",
-            "ImagingStudy",
-            "Immunization",
-            "ImmunizationEvaluation",
-            "ImmunizationRecommendation",
-            "ImplementationGuide",
-            "InsurancePlan",
-            "Invoice",
-            "Library",
-            "Linkage",
-            "List",
-            "Location",
-            "Measure",
-            "MeasureReport",
-            "Media",
-            "Medication",
-            "MedicationAdministration",
-            "MedicationDispense",
-            "MedicationKnowledge",
-            "MedicationRequest",
-            "MedicationStatement",
-            "MedicinalProduct",
-            "MedicinalProductAuthorization",
-            "MedicinalProductContraindication",
-            "MedicinalProductIndication",
-            "MedicinalProductIngredient",
-            "MedicinalProductInteraction",
-            "MedicinalProductManufactured",
-            "MedicinalProductPackaged",
-            "MedicinalProductPharmaceutical",
-            "MedicinalProductUndesirableEffect",
-            "MessageDefinition",
-            "MessageHeader",
-            "MolecularSequence",
-            "NamingSystem",
-            "NutritionOrder",
-            "Observation",
-            "ObservationDefinition",
-            "OperationDefinition",
-            "OperationOutcome",
-            "Organization",
-            "OrganizationAffiliation",
-            "Parameters",
-            "Patient",
-            "PaymentNotice",
-            "PaymentReconciliation",
-            "Person",
-            "PlanDefinition",
-            "Practitioner",
-            "PractitionerRole",
-            "Procedure",
-            "Provenance",
-            "Questionnaire",
-            "QuestionnaireResponse",
-            "RelatedPerson",
-            "RequestGroup",
-            "ResearchDefinition",
-            "ResearchElementDefinition",
-            "ResearchStudy",
-            "ResearchSubject",
-            "Resource",
-            "RiskAssessment",
-            "RiskEvidenceSynthesis",
-            "Schedule",
-            "SearchParameter",
-            "ServiceRequest",
-            "Slot",
-            "Specimen",
-            "SpecimenDefinition",
-            "StructureDefinition",
-            "StructureMap",
-            "Subscription",
-            "Substance",
-            "SubstanceNucleicAcid",
-            "SubstancePolymer",
-            "SubstanceProtein",
-            "SubstanceReferenceInformation",
-            "SubstanceSourceMaterial",
-            "SubstanceSpecification",
-            "SupplyDelivery",
-            "SupplyRequest",
-            "Task",
-            "TerminologyCapabilities",
-            "TestReport",
-            "TestScript",
-            "ValueSet",
-            "VerificationResult",
-            "VisionPrescription",
-        ]
-    ]
-    profile: NotRequired[str]
-    supportedProfile: NotRequired[list[str | None]]
-    documentation: NotRequired[str]
-    interaction: NotRequired[list[CapabilityStatementRestResourceInteraction]]
-    versioning: NotRequired[Literal["no-version", "versioned", "versioned-update"]]
-    readHistory: NotRequired[bool]
-    updateCreate: NotRequired[bool]
-    conditionalCreate: NotRequired[bool]
-    conditionalRead: NotRequired[
-        Literal["not-supported", "modified-since", "not-match", "full-support"]
-    ]
-    conditionalUpdate: NotRequired[bool]
-    conditionalDelete: NotRequired[Literal["not-supported", "single", "multiple"]]
-    referencePolicy: NotRequired[
-        list[Literal["literal", "logical", "resolves", "enforced", "local"]]
-    ]
-    searchInclude: NotRequired[list[str | None]]
-    searchRevInclude: NotRequired[list[str | None]]
-    searchParam: NotRequired[list[CapabilityStatementRestResourceSearchParam]]
-    operation: NotRequired[list[CapabilityStatementRestResourceOperation]]
 
 
 class CodeableConcept(TypedDict):
@@ -1306,248 +1105,6 @@ class ObservationReferenceRange(TypedDict):
     text: NotRequired[str]
 
 
-class OperationDefinitionParameter(TypedDict):
-    name: NotRequired[str]
-    use: NotRequired[Literal["in", "out"]]
-    min: NotRequired[int]
-    max: NotRequired[str]
-    documentation: NotRequired[str]
-    type: NotRequired[
-        Literal[
-            "Address",
-            "Age",
-            "Annotation",
-            "Attachment",
-            "BackboneElement",
-            "CodeableConcept",
-            "Coding",
-            "ContactDetail",
-            "ContactPoint",
-            "Contributor",
-            "Count",
-            "DataRequirement",
-            "Distance",
-            "Dosage",
-            "Duration",
-            "Element",
-            "ElementDefinition",
-            "Expression",
-            "Extension",
-            "HumanName",
-            "Identifier",
-            "MarketingStatus",
-            "Meta",
-            "Money",
-            "MoneyQuantity",
-            "Narrative",
-            "ParameterDefinition",
-            "Period",
-            "Population",
-            "ProdCharacteristic",
-            "ProductShelfLife",
-            "Quantity",
-            "Range",
-            "Ratio",
-            "Reference",
-            "RelatedArtifact",
-            "SampledData",
-            "Signature",
-            "SimpleQuantity",
-            "SubstanceAmount",
-            "Timing",
-            "TriggerDefinition",
-            "UsageContext",
-            "base64Binary",
-            "boolean",
-            "canonical",
-            "code",
-            "date",
-            "dateTime",
-            "decimal",
-            "id",
-            "instant",
-            "integer",
-            "markdown",
-            "oid",
-            "positiveInt",
-            "string",
-            "time",
-            "unsignedInt",
-            "uri",
-            "url",
-            "uuid",
-            "xhtml",
-            "Account",
-            "ActivityDefinition",
-            "AdverseEvent",
-            "AllergyIntolerance",
-            "Appointment",
-            "AppointmentResponse",
-            "AuditEvent",
-            "Basic",
-            "Binary",
-            "BiologicallyDerivedProduct",
-            "BodyStructure",
-            "Bundle",
-            "CapabilityStatement",
-            "CarePlan",
-            "CareTeam",
-            "CatalogEntry",
-            "ChargeItem",
-            "ChargeItemDefinition",
-            "Claim",
-            "ClaimResponse",
-            "ClinicalImpression",
-            "CodeSystem",
-            "Communication",
-            "CommunicationRequest",
-            "CompartmentDefinition",
-            "Composition",
-            "ConceptMap",
-            "Condition",
-            "Consent",
-            "Contract",
-            "Coverage",
-            "CoverageEligibilityRequest",
-            "CoverageEligibilityResponse",
-            "DetectedIssue",
-            "Device",
-            "DeviceDefinition",
-            "DeviceMetric",
-            "DeviceRequest",
-            "DeviceUseStatement",
-            "DiagnosticReport",
-            "DocumentManifest",
-            "DocumentReference",
-            "DomainResource",
-            "EffectEvidenceSynthesis",
-            "Encounter",
-            "Endpoint",
-            "EnrollmentRequest",
-            "EnrollmentResponse",
-            "EpisodeOfCare",
-            "EventDefinition",
-            "Evidence",
-            "EvidenceVariable",
-            "ExampleScenario",
-            "ExplanationOfBenefit",
-            "FamilyMemberHistory",
-            "Flag",
-            "Goal",
-            "GraphDefinition",
-            "Group",
-            "GuidanceResponse",
-            "HealthcareService",
-            "ImagingStudy",
-            "Immunization",
-            "ImmunizationEvaluation",
-            "ImmunizationRecommendation",
-            "ImplementationGuide",
-            "InsurancePlan",
-            "Invoice",
-            "Library",
-            "Linkage",
-            "List",
-            "Location",
-            "Measure",
-            "MeasureReport",
-            "Media",
-            "Medication",
-            "MedicationAdministration",
-            "MedicationDispense",
-            "MedicationKnowledge",
-            "MedicationRequest",
-            "MedicationStatement",
-            "MedicinalProduct",
-            "MedicinalProductAuthorization",
-            "MedicinalProductContraindication",
-            "MedicinalProductIndication",
-            "MedicinalProductIngredient",
-            "MedicinalProductInteraction",
-            "MedicinalProductManufactured",
-            "MedicinalProductPackaged",
-            "MedicinalProductPharmaceutical",
-            "MedicinalProductUndesirableEffect",
-            "MessageDefinition",
-            "MessageHeader",
-            "MolecularSequence",
-            "NamingSystem",
-            "NutritionOrder",
-            "Observation",
-            "ObservationDefinition",
-            "OperationDefinition",
-            "OperationOutcome",
-            "Organization",
-            "OrganizationAffiliation",
-            "Parameters",
-            "Patient",
-            "PaymentNotice",
-            "PaymentReconciliation",
-            "Person",
-            "PlanDefinition",
-            "Practitioner",
-            "PractitionerRole",
-            "Procedure",
-            "Provenance",
-            "Questionnaire",
-            "QuestionnaireResponse",
-            "RelatedPerson",
-            "RequestGroup",
-            "ResearchDefinition",
-            "ResearchElementDefinition",
-            "ResearchStudy",
-            "ResearchSubject",
-            "Resource",
-            "RiskAssessment",
-            "RiskEvidenceSynthesis",
-            "Schedule",
-            "SearchParameter",
-            "ServiceRequest",
-            "Slot",
-            "Specimen",
-            "SpecimenDefinition",
-            "StructureDefinition",
-            "StructureMap",
-            "Subscription",
-            "Substance",
-            "SubstanceNucleicAcid",
-            "SubstancePolymer",
-            "SubstanceProtein",
-            "SubstanceReferenceInformation",
-            "SubstanceSourceMaterial",
-            "SubstanceSpecification",
-            "SupplyDelivery",
-            "SupplyRequest",
-            "Task",
-            "TerminologyCapabilities",
-            "TestReport",
-            "TestScript",
-            "ValueSet",
-            "VerificationResult",
-            "VisionPrescription",
-            "Type",
-            "Any",
-        ]
-    ]
-    targetProfile: NotRequired[list[str | None]]
-    searchType: NotRequired[
-        Literal[
-            "number",
-            "date",
-            "string",
-            "token",
-            "reference",
-            "composite",
-            "quantity",
-            "uri",
-            "special",
-        ]
-    ]
-    binding: NotRequired[OperationDefinitionParameterBinding]
-    referencedFrom: NotRequired[list[OperationDefinitionParameterReferencedFrom]]
-    part: NotRequired[list[OperationDefinitionParameter]]
-
-
 class OperationOutcomeIssue(TypedDict):
     severity: NotRequired[Literal["fatal", "error", "warning", "information"]]
     code: NotRequired[
@@ -1609,31 +1166,33 @@ class Timing(TypedDict):
     code: NotRequired[CodeableConcept]
 
 
-class Data2(TypedDict):
-    resource_type: Literal["DeviceRequest"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[Literal["draft", "active", "on-hold", "revoked", "completed", "unknown"]]
-    intent: NotRequired[
-        Literal[
-            "proposal",
-            "plan",
-            "directive",
-            "order",
-            "original-order",
-            "reflex-order",
-            "filler-order",
-            "instance-order",
-            "option",
-        ]
-    ]
-    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
-    codeCodeableConcept: NotRequired[CompositionEventCodeableConcept]
-    codeReference: NotRequired[CompositionEventReference]
-    authoredOn: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+class EnvelopeEvent(TypedDict):
+    """
+    What every webhook has. Receivers must ignore properties that they do not know.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: str
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: EnvelopeData
+
+
+class ServiceEvent(TypedDict):
+    """
+    What every webhook has that is about an endpoint, not about a resource. Receivers must ignore properties that they do not know.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: str
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    data: ServiceData
 
 
 class DeviceRequestCreatedEvent(TypedDict):
@@ -1648,43 +1207,7 @@ class DeviceRequestCreatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data2
-
-
-class Data3(TypedDict):
-    resource_type: Literal["DeviceRequest"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[
-        Literal[
-            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
-        ]
-    ]
-    previous_status: NotRequired[
-        Literal[
-            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
-        ]
-    ]
-    intent: NotRequired[
-        Literal[
-            "proposal",
-            "plan",
-            "directive",
-            "order",
-            "original-order",
-            "reflex-order",
-            "filler-order",
-            "instance-order",
-            "option",
-        ]
-    ]
-    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
-    codeCodeableConcept: NotRequired[CompositionEventCodeableConcept]
-    codeReference: NotRequired[CompositionEventReference]
-    authoredOn: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+    data: DeviceRequestCreatedData
 
 
 class DeviceRequestUpdatedEvent(TypedDict):
@@ -1699,36 +1222,37 @@ class DeviceRequestUpdatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data3
+    data: DeviceRequestUpdatedData
 
 
-Data6 = TypedDict(
-    "Data6",
-    {
-        "resource_type": Literal["Encounter"],
-        "id": str,
-        "version_id": str,
-        "self": str,
-        "identifier": NotRequired[CompositionEventIdentifier],
-        "status": NotRequired[
-            Literal[
-                "planned",
-                "arrived",
-                "triaged",
-                "in-progress",
-                "onleave",
-                "finished",
-                "cancelled",
-                "unknown",
-            ]
-        ],
-        "class": NotRequired[CompositionEventCoding],
-        "type": NotRequired[list[CompositionEventCodeableConcept]],
-        "serviceType": NotRequired[CompositionEventCodeableConcept],
-        "period": NotRequired[CompositionEventPeriod],
-        "author": NotRequired[CompositionEventAuthor],
-    },
-)
+class DiagnosticReportCreatedEvent(TypedDict):
+    """
+    A report was registered. An endpoint whose payload is ids gets none of the properties of data named here.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["diagnostic_report.created"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: DiagnosticReportCreatedData
+
+
+class DiagnosticReportUpdatedEvent(TypedDict):
+    """
+    A report was updated. An endpoint whose payload is ids gets none of the properties of data named here.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["diagnostic_report.updated"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: DiagnosticReportUpdatedData
 
 
 class EncounterOutpatientCreatedEvent(TypedDict):
@@ -1743,50 +1267,7 @@ class EncounterOutpatientCreatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data6
-
-
-Data7 = TypedDict(
-    "Data7",
-    {
-        "resource_type": Literal["Encounter"],
-        "id": str,
-        "version_id": str,
-        "self": str,
-        "identifier": NotRequired[CompositionEventIdentifier],
-        "status": NotRequired[
-            Literal[
-                "planned",
-                "arrived",
-                "triaged",
-                "in-progress",
-                "onleave",
-                "finished",
-                "cancelled",
-                "entered-in-error",
-                "unknown",
-            ]
-        ],
-        "previous_status": NotRequired[
-            Literal[
-                "planned",
-                "arrived",
-                "triaged",
-                "in-progress",
-                "onleave",
-                "finished",
-                "cancelled",
-                "entered-in-error",
-                "unknown",
-            ]
-        ],
-        "class": NotRequired[CompositionEventCoding],
-        "type": NotRequired[list[CompositionEventCodeableConcept]],
-        "serviceType": NotRequired[CompositionEventCodeableConcept],
-        "period": NotRequired[CompositionEventPeriod],
-        "author": NotRequired[CompositionEventAuthor],
-    },
-)
+    data: EncounterOutpatientCreatedData
 
 
 class EncounterOutpatientUpdatedEvent(TypedDict):
@@ -1801,36 +1282,63 @@ class EncounterOutpatientUpdatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data7
+    data: EncounterOutpatientUpdatedData
 
 
-class Data12(TypedDict):
-    resource_type: Literal["MedicationRequest"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[
-        Literal["active", "on-hold", "cancelled", "completed", "stopped", "draft", "unknown"]
-    ]
-    intent: NotRequired[
-        Literal[
-            "proposal",
-            "plan",
-            "order",
-            "original-order",
-            "reflex-order",
-            "filler-order",
-            "instance-order",
-            "option",
-        ]
-    ]
-    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
-    doNotPerform: NotRequired[bool]
-    medicationCodeableConcept: NotRequired[CompositionEventCodeableConcept]
-    medicationReference: NotRequired[CompositionEventReference]
-    authoredOn: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+class EndpointDisabledEvent(TypedDict):
+    """
+    An endpoint was disabled; what is to be delivered is held. Sent to the tenant's other endpoints that ask for it by name.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["endpoint.disabled"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    data: EndpointDisabledData
+
+
+class EndpointFailingEvent(TypedDict):
+    """
+    Nothing could be delivered to an endpoint for long; it will be disabled if that goes on. Sent to the tenant's other endpoints that ask for it by name.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["endpoint.failing"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    data: EndpointFailingData
+
+
+class EndpointTestEvent(TypedDict):
+    """
+    A try whether the endpoint can be reached. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["endpoint.test"]
+    timestamp: str
+    sequence: Literal[0]
+    api_version: Literal["1"]
+    data: EndpointTestData
+
+
+class EndpointVerificationEvent(TypedDict):
+    """
+    The endpoint has to prove that it wants events. It does so by a 2xx answer whose body holds the challenge. Its sequence is 0: it has no place among the events of the endpoint, and comes whatever they are.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["endpoint.verification"]
+    timestamp: str
+    sequence: Literal[0]
+    api_version: Literal["1"]
+    data: EndpointVerificationData
 
 
 class MedicationRequestCreatedEvent(TypedDict):
@@ -1845,57 +1353,7 @@ class MedicationRequestCreatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data12
-
-
-class Data13(TypedDict):
-    resource_type: Literal["MedicationRequest"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[
-        Literal[
-            "active",
-            "on-hold",
-            "cancelled",
-            "completed",
-            "entered-in-error",
-            "stopped",
-            "draft",
-            "unknown",
-        ]
-    ]
-    previous_status: NotRequired[
-        Literal[
-            "active",
-            "on-hold",
-            "cancelled",
-            "completed",
-            "entered-in-error",
-            "stopped",
-            "draft",
-            "unknown",
-        ]
-    ]
-    intent: NotRequired[
-        Literal[
-            "proposal",
-            "plan",
-            "order",
-            "original-order",
-            "reflex-order",
-            "filler-order",
-            "instance-order",
-            "option",
-        ]
-    ]
-    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
-    doNotPerform: NotRequired[bool]
-    medicationCodeableConcept: NotRequired[CompositionEventCodeableConcept]
-    medicationReference: NotRequired[CompositionEventReference]
-    authoredOn: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+    data: MedicationRequestCreatedData
 
 
 class MedicationRequestUpdatedEvent(TypedDict):
@@ -1910,28 +1368,21 @@ class MedicationRequestUpdatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data13
+    data: MedicationRequestUpdatedData
 
 
-class Data15(TypedDict):
-    resource_type: Literal["Observation"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[
-        Literal[
-            "registered", "preliminary", "final", "amended", "corrected", "cancelled", "unknown"
-        ]
-    ]
-    category: NotRequired[list[CompositionEventCodeableConcept]]
-    code: NotRequired[CompositionEventCodeableConcept]
-    effectiveDateTime: NotRequired[str]
-    effectivePeriod: NotRequired[CompositionEventPeriod]
-    effectiveTiming: NotRequired[dict[str, Any]]
-    effectiveInstant: NotRequired[str]
-    issued: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+class MessageExhaustedEvent(TypedDict):
+    """
+    A delivery was given up after all its attempts. Sent to the tenant's other endpoints that ask for it by name.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["message.exhausted"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    data: MessageExhaustedData
 
 
 class ObservationCreatedEvent(TypedDict):
@@ -1946,47 +1397,7 @@ class ObservationCreatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data15
-
-
-class Data16(TypedDict):
-    resource_type: Literal["Observation"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[
-        Literal[
-            "registered",
-            "preliminary",
-            "final",
-            "amended",
-            "corrected",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        ]
-    ]
-    previous_status: NotRequired[
-        Literal[
-            "registered",
-            "preliminary",
-            "final",
-            "amended",
-            "corrected",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        ]
-    ]
-    category: NotRequired[list[CompositionEventCodeableConcept]]
-    code: NotRequired[CompositionEventCodeableConcept]
-    effectiveDateTime: NotRequired[str]
-    effectivePeriod: NotRequired[CompositionEventPeriod]
-    effectiveTiming: NotRequired[dict[str, Any]]
-    effectiveInstant: NotRequired[str]
-    issued: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+    data: ObservationCreatedData
 
 
 class ObservationUpdatedEvent(TypedDict):
@@ -2001,35 +1412,7 @@ class ObservationUpdatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data16
-
-
-class Data17(TypedDict):
-    resource_type: Literal["ServiceRequest"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[Literal["draft", "active", "on-hold", "revoked", "completed", "unknown"]]
-    intent: NotRequired[
-        Literal[
-            "proposal",
-            "plan",
-            "directive",
-            "order",
-            "original-order",
-            "reflex-order",
-            "filler-order",
-            "instance-order",
-            "option",
-        ]
-    ]
-    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
-    doNotPerform: NotRequired[bool]
-    category: NotRequired[list[CompositionEventCodeableConcept]]
-    code: NotRequired[CompositionEventCodeableConcept]
-    authoredOn: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+    data: ObservationUpdatedData
 
 
 class ServiceRequestCreatedEvent(TypedDict):
@@ -2044,44 +1427,7 @@ class ServiceRequestCreatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data17
-
-
-class Data18(TypedDict):
-    resource_type: Literal["ServiceRequest"]
-    id: str
-    version_id: str
-    self: str
-    identifier: NotRequired[CompositionEventIdentifier]
-    status: NotRequired[
-        Literal[
-            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
-        ]
-    ]
-    previous_status: NotRequired[
-        Literal[
-            "draft", "active", "on-hold", "revoked", "completed", "entered-in-error", "unknown"
-        ]
-    ]
-    intent: NotRequired[
-        Literal[
-            "proposal",
-            "plan",
-            "directive",
-            "order",
-            "original-order",
-            "reflex-order",
-            "filler-order",
-            "instance-order",
-            "option",
-        ]
-    ]
-    priority: NotRequired[Literal["routine", "urgent", "asap", "stat"]]
-    doNotPerform: NotRequired[bool]
-    category: NotRequired[list[CompositionEventCodeableConcept]]
-    code: NotRequired[CompositionEventCodeableConcept]
-    authoredOn: NotRequired[str]
-    author: NotRequired[CompositionEventAuthor]
+    data: ServiceRequestCreatedData
 
 
 class ServiceRequestUpdatedEvent(TypedDict):
@@ -2096,20 +1442,172 @@ class ServiceRequestUpdatedEvent(TypedDict):
     sequence: int
     api_version: Literal["1"]
     traceparent: NotRequired[str]
-    data: Data18
+    data: ServiceRequestUpdatedData
 
 
-class CapabilityStatementMessaging(TypedDict):
-    endpoint: NotRequired[list[CapabilityStatementMessagingEndpoint]]
-    reliableCache: NotRequired[int]
-    documentation: NotRequired[str]
-    supportedMessage: NotRequired[list[CapabilityStatementMessagingSupportedMessage]]
+class DeviceRequestErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["device_request.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: DeviceRequestErasedData
 
 
-class CapabilityStatementRestSecurity(TypedDict):
-    cors: NotRequired[bool]
-    service: NotRequired[list[CodeableConcept]]
-    description: NotRequired[str]
+class DiagnosticReportErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["diagnostic_report.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: DiagnosticReportErasedData
+
+
+class DocumentReferenceErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["document_reference.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: DocumentReferenceErasedData
+
+
+class EncounterErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["encounter.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: EncounterErasedData
+
+
+class EncounterOutpatientErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["encounter_outpatient.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: EncounterOutpatientErasedData
+
+
+class ImagingStudyErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["imaging_study.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: ImagingStudyErasedData
+
+
+class ImmunizationErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["immunization.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: ImmunizationErasedData
+
+
+class MedicationRequestErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["medication_request.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: MedicationRequestErasedData
+
+
+class ObservationErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["observation.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: ObservationErasedData
+
+
+class ServiceRequestErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["service_request.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: ServiceRequestErasedData
+
+
+class SpecimenErasedEvent(TypedDict):
+    """
+    A resource was erased on an order. Delete what you hold of it; self answers 410.
+    """
+
+    transaction_id: str
+    event_id: str
+    event_type: Literal["specimen.erased"]
+    timestamp: str
+    sequence: int
+    api_version: Literal["1"]
+    traceparent: NotRequired[str]
+    data: SpecimenErasedData
 
 
 class ContactDetail(TypedDict):
@@ -2234,17 +1732,6 @@ class RegisteredSpecimenIssues(TypedDict):
 class RegisteredImmunizationIssues(TypedDict):
     name: Literal["issues"]
     resource: OperationOutcome
-
-
-class CapabilityStatementRest(TypedDict):
-    mode: NotRequired[Literal["client", "server"]]
-    documentation: NotRequired[str]
-    security: NotRequired[CapabilityStatementRestSecurity]
-    resource: NotRequired[list[CapabilityStatementRestResource]]
-    interaction: NotRequired[list[CapabilityStatementRestInteraction]]
-    searchParam: NotRequired[list[CapabilityStatementRestResourceSearchParam]]
-    operation: NotRequired[list[CapabilityStatementRestResourceOperation]]
-    compartment: NotRequired[list[str | None]]
 
 
 class Annotation(TypedDict):
@@ -2382,77 +1869,6 @@ class BundleEntry(TypedDict):
     search: NotRequired[BundleEntrySearch]
     request: NotRequired[BundleEntryRequest]
     response: NotRequired[BundleEntryResponse]
-
-
-class CapabilityStatement(TypedDict):
-    """
-    CapabilityStatement of FHIR R4 (4.0.1).
-    """
-
-    resourceType: Literal["CapabilityStatement"]
-    id: NotRequired[str]
-    meta: NotRequired[Meta]
-    implicitRules: NotRequired[str]
-    language: NotRequired[str]
-    text: NotRequired[Narrative]
-    contained: NotRequired[list[Resource]]
-    url: NotRequired[str]
-    version: NotRequired[str]
-    name: NotRequired[str]
-    title: NotRequired[str]
-    status: NotRequired[Literal["draft", "active", "retired", "unknown"]]
-    experimental: NotRequired[bool]
-    date: NotRequired[str]
-    publisher: NotRequired[str]
-    contact: NotRequired[list[ContactDetail]]
-    description: NotRequired[str]
-    useContext: NotRequired[list[UsageContext]]
-    jurisdiction: NotRequired[list[CodeableConcept]]
-    purpose: NotRequired[str]
-    copyright: NotRequired[str]
-    kind: NotRequired[Literal["instance", "capability", "requirements"]]
-    instantiates: NotRequired[list[str | None]]
-    imports: NotRequired[list[str | None]]
-    software: NotRequired[CapabilityStatementSoftware]
-    implementation: NotRequired[CapabilityStatementImplementation]
-    fhirVersion: NotRequired[
-        Literal[
-            "0.01",
-            "0.05",
-            "0.06",
-            "0.11",
-            "0.0.80",
-            "0.0.81",
-            "0.0.82",
-            "0.4.0",
-            "0.5.0",
-            "1.0.0",
-            "1.0.1",
-            "1.0.2",
-            "1.1.0",
-            "1.4.0",
-            "1.6.0",
-            "1.8.0",
-            "3.0.0",
-            "3.0.1",
-            "3.3.0",
-            "3.5.0",
-            "4.0.0",
-            "4.0.1",
-        ]
-    ]
-    format: NotRequired[list[str | None]]
-    patchFormat: NotRequired[list[str | None]]
-    implementationGuide: NotRequired[list[str | None]]
-    rest: NotRequired[list[CapabilityStatementRest]]
-    messaging: NotRequired[list[CapabilityStatementMessaging]]
-    document: NotRequired[list[CapabilityStatementDocument]]
-
-
-class CapabilityStatementImplementation(TypedDict):
-    description: NotRequired[str]
-    url: NotRequired[str]
-    custodian: NotRequired[Reference]
 
 
 class DeviceRequest(TypedDict):
@@ -2957,199 +2373,6 @@ class Observation(TypedDict):
     hasMember: NotRequired[list[Reference]]
     derivedFrom: NotRequired[list[Reference]]
     component: NotRequired[list[ObservationComponent]]
-
-
-class OperationDefinition(TypedDict):
-    """
-    OperationDefinition of FHIR R4 (4.0.1).
-    """
-
-    resourceType: Literal["OperationDefinition"]
-    id: NotRequired[str]
-    meta: NotRequired[Meta]
-    implicitRules: NotRequired[str]
-    language: NotRequired[str]
-    text: NotRequired[Narrative]
-    contained: NotRequired[list[Resource]]
-    url: NotRequired[str]
-    version: NotRequired[str]
-    name: NotRequired[str]
-    title: NotRequired[str]
-    status: NotRequired[Literal["draft", "active", "retired", "unknown"]]
-    kind: NotRequired[Literal["operation", "query"]]
-    experimental: NotRequired[bool]
-    date: NotRequired[str]
-    publisher: NotRequired[str]
-    contact: NotRequired[list[ContactDetail]]
-    description: NotRequired[str]
-    useContext: NotRequired[list[UsageContext]]
-    jurisdiction: NotRequired[list[CodeableConcept]]
-    purpose: NotRequired[str]
-    affectsState: NotRequired[bool]
-    code: NotRequired[str]
-    comment: NotRequired[str]
-    base: NotRequired[str]
-    resource: NotRequired[
-        list[
-            Literal[
-                "Account",
-                "ActivityDefinition",
-                "AdverseEvent",
-                "AllergyIntolerance",
-                "Appointment",
-                "AppointmentResponse",
-                "AuditEvent",
-                "Basic",
-                "Binary",
-                "BiologicallyDerivedProduct",
-                "BodyStructure",
-                "Bundle",
-                "CapabilityStatement",
-                "CarePlan",
-                "CareTeam",
-                "CatalogEntry",
-                "ChargeItem",
-                "ChargeItemDefinition",
-                "Claim",
-                "ClaimResponse",
-                "ClinicalImpression",
-                "CodeSystem",
-                "Communication",
-                "CommunicationRequest",
-                "CompartmentDefinition",
-                "Composition",
-                "ConceptMap",
-                "Condition",
-                "Consent",
-                "Contract",
-                "Coverage",
-                "CoverageEligibilityRequest",
-                "CoverageEligibilityResponse",
-                "DetectedIssue",
-                "Device",
-                "DeviceDefinition",
-                "DeviceMetric",
-                "DeviceRequest",
-                "DeviceUseStatement",
-                "DiagnosticReport",
-                "DocumentManifest",
-                "DocumentReference",
-                "DomainResource",
-                "EffectEvidenceSynthesis",
-                "Encounter",
-                "Endpoint",
-                "EnrollmentRequest",
-                "EnrollmentResponse",
-                "EpisodeOfCare",
-                "EventDefinition",
-                "Evidence",
-                "EvidenceVariable",
-                "ExampleScenario",
-                "ExplanationOfBenefit",
-                "FamilyMemberHistory",
-                "Flag",
-                "Goal",
-                "GraphDefinition",
-                "Group",
-                "GuidanceResponse",
-                "HealthcareService",
-                "ImagingStudy",
-                "Immunization",
-                "ImmunizationEvaluation",
-                "ImmunizationRecommendation",
-                "ImplementationGuide",
-                "InsurancePlan",
-                "Invoice",
-                "Library",
-                "Linkage",
-                "List",
-                "Location",
-                "Measure",
-                "MeasureReport",
-                "Media",
-                "Medication",
-                "MedicationAdministration",
-                "MedicationDispense",
-                "MedicationKnowledge",
-                "MedicationRequest",
-                "MedicationStatement",
-                "MedicinalProduct",
-                "MedicinalProductAuthorization",
-                "MedicinalProductContraindication",
-                "MedicinalProductIndication",
-                "MedicinalProductIngredient",
-                "MedicinalProductInteraction",
-                "MedicinalProductManufactured",
-                "MedicinalProductPackaged",
-                "MedicinalProductPharmaceutical",
-                "MedicinalProductUndesirableEffect",
-                "MessageDefinition",
-                "MessageHeader",
-                "MolecularSequence",
-                "NamingSystem",
-                "NutritionOrder",
-                "Observation",
-                "ObservationDefinition",
-                "OperationDefinition",
-                "OperationOutcome",
-                "Organization",
-                "OrganizationAffiliation",
-                "Parameters",
-                "Patient",
-                "PaymentNotice",
-                "PaymentReconciliation",
-                "Person",
-                "PlanDefinition",
-                "Practitioner",
-                "PractitionerRole",
-                "Procedure",
-                "Provenance",
-                "Questionnaire",
-                "QuestionnaireResponse",
-                "RelatedPerson",
-                "RequestGroup",
-                "ResearchDefinition",
-                "ResearchElementDefinition",
-                "ResearchStudy",
-                "ResearchSubject",
-                "Resource",
-                "RiskAssessment",
-                "RiskEvidenceSynthesis",
-                "Schedule",
-                "SearchParameter",
-                "ServiceRequest",
-                "Slot",
-                "Specimen",
-                "SpecimenDefinition",
-                "StructureDefinition",
-                "StructureMap",
-                "Subscription",
-                "Substance",
-                "SubstanceNucleicAcid",
-                "SubstancePolymer",
-                "SubstanceProtein",
-                "SubstanceReferenceInformation",
-                "SubstanceSourceMaterial",
-                "SubstanceSpecification",
-                "SupplyDelivery",
-                "SupplyRequest",
-                "Task",
-                "TerminologyCapabilities",
-                "TestReport",
-                "TestScript",
-                "ValueSet",
-                "VerificationResult",
-                "VisionPrescription",
-            ]
-        ]
-    ]
-    system: NotRequired[bool]
-    type: NotRequired[bool]
-    instance: NotRequired[bool]
-    inputProfile: NotRequired[str]
-    outputProfile: NotRequired[str]
-    parameter: NotRequired[list[OperationDefinitionParameter]]
-    overload: NotRequired[list[OperationDefinitionOverload]]
 
 
 class Organization(TypedDict):

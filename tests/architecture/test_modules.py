@@ -16,9 +16,11 @@ from fhirpub.plugin_host.loader import load_with_owners
 from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parents[2]
+BESIDE = sorted(path.parent.name for path in ROOT.glob("*/pyproject.toml"))
+"""The folders of packages that are installed next to the service."""
 SOURCES = sorted(
     path
-    for folder in ("fhirpub", "plugins", "hl7v2", "amqp", "client")
+    for folder in ("fhirpub", "plugins", *BESIDE)
     for path in (ROOT / folder).rglob("*.py")
     if path != ROOT / "client/fhirpub_client/models.py"  # generated
 )
@@ -44,13 +46,9 @@ WITHOUT_A_MODULE = {
 }
 
 
-BESIDE = {"fhirpub_amqp", "fhirpub_client", "fhirpub_hl7v2"}
-"""The packages next to the service that are installed apart."""
-
-
 def module_of(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
-    folders = ("plugins", "hl7v2", "amqp", "client", "__init__")
+    folders = ("plugins", *BESIDE, "__init__")
     return ".".join(part for part in parts if part not in folders)
 
 
@@ -154,13 +152,14 @@ def test_the_core_names_no_resource_type_that_a_plugin_adds() -> None:
 
 def test_every_plugin_of_the_shelf_is_held_to_the_contracts() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    beside = {f"fhirpub_{folder}" for folder in BESIDE}
     packages = {f"fhirpub_{name}" for name in PLUGINS}
 
-    assert set(config["root_packages"]) == {"fhirpub", *BESIDE, *packages}
+    assert set(config["root_packages"]) == {"fhirpub", *beside, *packages}
     for contract in config["contracts"]:
         modules = contract.get("source_modules", []) + contract.get("forbidden_modules", [])
         named = {module for module in modules if module.startswith("fhirpub_")}
-        named -= BESIDE
+        named -= beside
         assert named in (set(), packages), contract["name"]
 
 

@@ -17,6 +17,8 @@ from tests.shelf import SHELF
 
 _RENAMED = {"Delivery": "DeliveryWithBody"}
 """Generators take such names for the items of lists."""
+_DESCRIBING = ("CapabilityStatement", "OperationDefinition")
+"""What describes the service; each list of resource types in it has 150 names."""
 
 
 def name_of(schema: str) -> str:
@@ -27,7 +29,11 @@ def name_of(schema: str) -> str:
 
 
 def openapi_document(folder: Path) -> dict[str, Any]:
-    """Return the document, with names of schemas that can be names of classes."""
+    """Return the document of what clients send and get, with names that can be names of classes.
+
+    The data of an event get a name, such as `DiagnosticReportCreatedData`: a generator would
+    number them, and others with each event that is added.
+    """
     config = Config(plugins=PluginsConfig(enabled=SHELF))
     with RunningService(folder, config=config) as service:
         document: dict[str, Any] = service.request("GET", "/openapi.json").json
@@ -36,6 +42,15 @@ def openapi_document(folder: Path) -> dict[str, Any]:
         text = text.replace(f'/schemas/{schema}"', f'/schemas/{name_of(schema)}"')
         text = text.replace(f'"{schema}": {{', f'"{name_of(schema)}": {{')
     named: dict[str, Any] = json.loads(text)
+    schemas = named["components"]["schemas"]
+    for name in [name for name in schemas if name.startswith(_DESCRIBING)]:
+        del schemas[name]
+    for name in [name for name in schemas if name.endswith("Event")]:
+        data = schemas[name].get("properties", {}).get("data", {})
+        if "properties" in data:
+            of_event = f"{name.removesuffix('Event')}Data"
+            schemas[of_event] = data
+            schemas[name]["properties"]["data"] = {"$ref": f"#/components/schemas/{of_event}"}
     return named
 
 

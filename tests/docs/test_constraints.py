@@ -65,8 +65,8 @@ def arguments_of_setup() -> dict[str, Any]:
 
 def of_projects() -> Iterator[Requirement]:
     """Yield the requirements to build all packages, and to run those beside fhirpub."""
-    for folder in (".", "hl7v2", "amqp", "client"):
-        tables = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
+    for file in (ROOT / "pyproject.toml", *ROOT.glob("*/pyproject.toml")):
+        tables = tomllib.loads(file.read_text())
         yield from map(Requirement, tables["build-system"]["requires"])
         yield from map(Requirement, tables.get("project", {}).get("dependencies", ()))
 
