@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from fhirpub.config.settings import Config
 from fhirpub.plugin_api import Operation, OperationParameter, ResourceType
 from fhirpub.plugin_api.operations import PYTHON_TYPES, PluginOperation
+from fhirpub.plugin_host.functions import matches, wrong_plain_function
 from fhirpub.plugin_host.hooks import PluginHooks
 from fhirpub.plugin_host.settings import plugin_context
 from fhirpub.suggestion import did_you_mean
@@ -47,39 +46,25 @@ def _problems(operation: Operation, types: Mapping[str, ResourceType]) -> Iterat
     if operation.type not in types:
         nearest = did_you_mean(operation.type, types) or f"there are: {', '.join(types)}"
         yield f"is of {operation.type}, which no enabled plugin registers; {nearest}"
-    if not _matches(_CODE, operation.code):
+    if not matches(_CODE, operation.code):
         yield "has a code that is not of lower-case letters, digits and hyphens"
     elif operation.code in _OWN_CODES:
         yield "has the code of an operation of the service"
-    if not _matches(_MEDIA_TYPE, operation.media_type):
+    if not matches(_MEDIA_TYPE, operation.media_type):
         yield f"has a media type that is none: {operation.media_type!r}"
     if operation.includes and not operation.on_instance:
         yield "is about a type, and has no references to follow"
-    yield from _wrong_function(operation.run)
+    yield from wrong_plain_function("a run", operation.run, "OperationRequest")
     yield from _wrong_parameters(operation.parameters)
-
-
-def _wrong_function(run: Any) -> Iterator[str]:
-    if inspect.iscoroutinefunction(run) or not callable(run):
-        yield "has a run that is not a function, or is a coroutine"
-        return
-    try:
-        inspect.signature(run).bind("OperationRequest")
-    except TypeError:
-        yield "has a run that is not a function of OperationRequest"
 
 
 def _wrong_parameters(parameters: Sequence[OperationParameter]) -> Iterator[str]:
     names = [parameter.name for parameter in parameters]
     for parameter in parameters:
-        if not _matches(_PARAMETER, parameter.name):
+        if not matches(_PARAMETER, parameter.name):
             yield f"has a parameter with the name {parameter.name!r}, which cannot be one"
         if parameter.type not in PYTHON_TYPES:
             known = ", ".join(PYTHON_TYPES)
             yield f"has the parameter {parameter.name}, whose type must be one of {known}"
     if len(set(names)) < len(names):
         yield "has two parameters of one name"
-
-
-def _matches(shape: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and shape.fullmatch(value) is not None
