@@ -11,7 +11,7 @@ from fhirpub.config.settings import Config
 from fhirpub.plugin_api.issuers import TokenIssuer
 from fhirpub.plugin_host.functions import matches, wrong_plain_function
 from fhirpub.plugin_host.hooks import PluginHooks
-from fhirpub.plugin_host.settings import plugin_context
+from fhirpub.plugin_host.settings import declarations
 
 _MAX_LENGTH = 255
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -23,21 +23,16 @@ _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 def load_issuers(config: Config) -> Sequence[TokenIssuer]:
     """Return the issuers of the enabled plugins. Raises PluginError."""
-    hooks = PluginHooks(config.plugins.enabled)
-    if not hooks.owners_of("fhirpub_authenticate"):
-        return ()
-    context = plugin_context(config, hooks)
-    found = hooks.declared("fhirpub_authenticate", TokenIssuer, context=context)
-    _report_without_issuer(hooks, {plugin for plugin, _issuer in found})
     taken = {config.issuer}
-    for plugin, issuer in found:
-        where = f"{hooks.sources[plugin].where}: issuer {issuer.name!r}"
-        problems = [f"{where} {problem}" for problem in _problems(issuer, config)]
-        if taken & {issuer.name, issuer.url}:
-            problems.append(f"{where} has the name or the url of another issuer")
-        taken |= {issuer.name, issuer.url}
-        hooks.report(plugin, problems)
-    hooks.require_no_problems()
+    with declarations(config, "fhirpub_authenticate", TokenIssuer) as (hooks, found):
+        _report_without_issuer(hooks, {plugin for plugin, _issuer in found})
+        for plugin, issuer in found:
+            where = f"{hooks.sources[plugin].where}: issuer {issuer.name!r}"
+            problems = [f"{where} {problem}" for problem in _problems(issuer, config)]
+            if taken & {issuer.name, issuer.url}:
+                problems.append(f"{where} has the name or the url of another issuer")
+            taken |= {issuer.name, issuer.url}
+            hooks.report(plugin, problems)
     return [issuer for _plugin, issuer in found]
 
 

@@ -9,8 +9,7 @@ from fhirpub.config.settings import Config
 from fhirpub.plugin_api import Operation, OperationParameter, ResourceType
 from fhirpub.plugin_api.operations import PYTHON_TYPES, PluginOperation
 from fhirpub.plugin_host.functions import matches, wrong_plain_function
-from fhirpub.plugin_host.hooks import PluginHooks
-from fhirpub.plugin_host.settings import plugin_context
+from fhirpub.plugin_host.settings import declarations
 from fhirpub.suggestion import did_you_mean
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -23,21 +22,17 @@ def load_operations(
     config: Config, types: Mapping[str, ResourceType]
 ) -> dict[str, list[PluginOperation]]:
     """Return the operations of the enabled plugins by type. Raises PluginError."""
-    hooks = PluginHooks(config.plugins.enabled)
     found: dict[str, list[PluginOperation]] = {}
-    if not hooks.owners_of("fhirpub_operations"):
-        return found
     known: dict[tuple[str, str], str] = {}
-    context = plugin_context(config, hooks)
-    for plugin, operation in hooks.declared("fhirpub_operations", Operation, context=context):
-        where = f"{hooks.sources[plugin].where}: operation {operation.code!r}"
-        problems = [f"{where} {problem}" for problem in _problems(operation, types)]
-        other = known.setdefault((operation.type, operation.code), plugin)
-        if other != plugin:
-            problems.append(f"{where} of {operation.type} is already of plugin {other}")
-        hooks.report(plugin, problems)
-        found.setdefault(operation.type, []).append(PluginOperation(plugin, operation))
-    hooks.require_no_problems()
+    with declarations(config, "fhirpub_operations", Operation) as (hooks, declared):
+        for plugin, operation in declared:
+            where = f"{hooks.sources[plugin].where}: operation {operation.code!r}"
+            problems = [f"{where} {problem}" for problem in _problems(operation, types)]
+            other = known.setdefault((operation.type, operation.code), plugin)
+            if other != plugin:
+                problems.append(f"{where} of {operation.type} is already of plugin {other}")
+            hooks.report(plugin, problems)
+            found.setdefault(operation.type, []).append(PluginOperation(plugin, operation))
     return found
 
 
