@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
 from fhirpub.config.settings import Config
 from fhirpub.plugin_api import Operation, OperationParameter, ResourceType
-from fhirpub.plugin_api.operations import PYTHON_TYPES, PluginOperation
+from fhirpub.plugin_api.operations import ParameterType, PluginOperation
 from fhirpub.plugin_host.functions import matches, wrong_plain_function
 from fhirpub.plugin_host.settings import declarations
 from fhirpub.suggestion import did_you_mean
@@ -15,6 +16,7 @@ from fhirpub.suggestion import did_you_mean
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PARAMETER = re.compile(r"[a-zA-Z][A-Za-z0-9-]*")
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?[a-z]+=[A-Za-z0-9-]+)*")
+_PARAMETER_TYPES = get_args(ParameterType)
 _OWN_CODES = frozenset({"register", "revise", "validate"})
 
 
@@ -58,8 +60,8 @@ def _wrong_parameters(parameters: Sequence[OperationParameter]) -> Iterator[str]
     for parameter in parameters:
         if not matches(_PARAMETER, parameter.name):
             yield f"has a parameter with the name {parameter.name!r}, which cannot be one"
-        if parameter.type not in PYTHON_TYPES:
-            known = ", ".join(PYTHON_TYPES)
+        if parameter.type not in _PARAMETER_TYPES:
+            known = ", ".join(_PARAMETER_TYPES)
             yield f"has the parameter {parameter.name}, whose type must be one of {known}"
     if len(set(names)) < len(names):
         yield "has two parameters of one name"
