@@ -10,7 +10,7 @@ from fhirpub.problems import OperationProblem
 FROM = "What the response before it has in `following`: the same request with this goes on."
 _RULE = "must be what the response before it has in `following`"
 _MAX_DIGITS = 18
-"""So many fit into 64 bits."""
+"""Any number of this length fits into 64 bits."""
 
 
 def read_numbers(parts: Sequence[str], *, count: int, name: str) -> list[int]:

@@ -205,7 +205,7 @@ async def _clients(config: Config) -> AsyncIterator[Finding]:
 
 
 async def _issuers(config: Config) -> AsyncIterator[Finding]:
-    """Check the other issuers of tokens, and warn of tenants that they have in vain."""
+    """Check the other issuers of tokens, and warn of tenants that are unknown or disabled."""
     issuers = load_issuers(config)
     async with open_store(config) as store:
         tenants = {tenant.id for tenant in await store.tenants() if not tenant.disabled}

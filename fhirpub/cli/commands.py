@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -77,32 +77,33 @@ class Reporting(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its current or its older name."""
         name = ALIASES.get(cmd_name, cmd_name)
-        if name in self._places and name not in self.commands:
-            module, _, variable_name = self._places[name].partition(":")
-            self.add_command(getattr(import_module(module), variable_name), name)
-            gc.enable()  # off while this is loaded, by `fhirpub.__main__`
         if self._places and name not in self.commands:
-            for command in self._of_plugins().values():
-                self.add_command(command)
+            if name in self._places:
+                module, _, variable_name = self._places[name].partition(":")
+                self.add_command(getattr(import_module(module), variable_name), name)
+            else:
+                self._add_commands_of_plugins()
+            gc.enable()  # off while this is loaded, by `fhirpub.__main__`
         return super().get_command(ctx, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names of all commands."""
-        if not self._places:
-            return [*self.commands]
+        """Return the names of all commands; without those of plugins if settings are wrong."""
+        if self._places:
+            with suppress(click.ClickException):
+                self._add_commands_of_plugins()
+        return [*dict.fromkeys([*self._places, *self.commands])]
+
+    def _add_commands_of_plugins(self) -> None:
+        """Add the commands of plugins. Raises ClickException."""
         # Imported here: most commands need no plugin, and load in half the time.
-        from fhirpub.cli.plugin_commands import with_commands  # noqa: PLC0415
-
-        return with_commands([*self._places], sys.argv)
-
-    def _of_plugins(self) -> Mapping[str, click.Command]:
-        """Return the commands of plugins. Raises ClickException."""
         from fhirpub.cli.plugin_commands import load_commands  # noqa: PLC0415
 
         try:
-            return load_commands(sys.argv, taken={**self._places, **ALIASES})
+            found = load_commands(sys.argv, taken={**self._places, **ALIASES})
         except FhirpubError as problem:
             raise click.ClickException(_advice(problem)) from problem
+        for command in found.values():
+            self.add_command(command)
 
     def make_context(self, *arguments: Any, **named: Any) -> click.Context:
         """Parse the command line; this alone may print help."""

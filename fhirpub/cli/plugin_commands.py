@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from fhirpub.cli.options import read_config
-from fhirpub.errors import FhirpubError
 from fhirpub.plugin_host.hooks import PluginHooks
 from fhirpub.plugin_host.settings import plugin_context
 
@@ -41,14 +40,6 @@ def load_commands(words: Sequence[str], *, taken: Mapping[str, Any]) -> dict[str
         found[name] = _with_config(command)
     hooks.require_no_problems()
     return found
-
-
-def with_commands(listed: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return the names of commands with those of plugins; without these if settings are wrong."""
-    try:
-        return [*listed, *load_commands(words, taken=dict.fromkeys(listed))]
-    except FhirpubError:
-        return [*listed]
 
 
 def _file_in(words: Sequence[str]) -> Path | None:

@@ -143,7 +143,7 @@ def fhirpub_commands(context: PluginContext) -> Sequence[click.Command]:
 
 @hookspec
 def fhirpub_startup(context: PluginContext) -> Awaitable[None] | None:
-    """Begin what the plugin runs in a process that serves requests or sends webhooks.
+    """Start what the plugin runs in a process that serves requests or sends webhooks.
 
     It is called in a thread once in each such process, before requests are accepted, and may
     block. A coroutine runs on the event loop of the process. What it raises prevents the start.
@@ -159,7 +159,7 @@ def fhirpub_startup(context: PluginContext) -> Awaitable[None] | None:
 
 @hookspec
 def fhirpub_shutdown(context: PluginContext) -> Awaitable[None] | None:
-    """End what the plugin runs, after the last request of the process.
+    """Stop what the plugin runs, after the last request of the process.
 
     It is called as ``fhirpub_startup`` is, also if the start of a plugin has failed, with the
     plugins in the reverse order. All of them together have ten seconds. What it raises is logged.

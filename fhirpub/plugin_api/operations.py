@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from fhirpub.fhir.strict_json import JsonObject
 
@@ -102,16 +102,6 @@ class Operation:
     on_instance: bool = True
     includes: tuple[str, ...] = ()
     parameters: tuple[OperationParameter, ...] = ()
-
-
-PYTHON_TYPES: Mapping[str, type[Any]] = {
-    "string": str,
-    "code": str,
-    "boolean": bool,
-    "integer": int,
-    "date": str,
-}
-"""The Python type of a value of each FHIR type."""
 
 
 @dataclass(frozen=True, slots=True)

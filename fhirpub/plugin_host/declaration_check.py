@@ -9,7 +9,7 @@ from typing import Any
 from fhirpub.plugin_api import Part, ResourceType, SearchParameter
 from fhirpub.plugin_api.event import EVENT_TYPE
 from fhirpub.plugin_api.search import SEARCH_TYPES
-from fhirpub.plugin_host.functions import wrong_function
+from fhirpub.plugin_host.functions import matches, wrong_function
 from fhirpub.plugin_host.identifier_check import identifier_problems_of
 from fhirpub.problems import ALL
 
@@ -43,11 +43,11 @@ _SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
 
 def _malformed(declared: ResourceType) -> list[str]:
     """Return what is not even well formed, such as ("x") where ("x",) was meant."""
-    found = [] if _matches(_TYPE, declared.name) else ["the name must be that of a FHIR type"]
+    found = [] if matches(_TYPE, declared.name) else ["the name must be that of a FHIR type"]
     for field, (kind, shape) in _SHAPES.items():
         value = getattr(declared, field)
         if isinstance(value, kind):
-            strange = [item for item in value if not _matches(shape, item)]
+            strange = [item for item in value if not matches(shape, item)]
             found += [f"{field} holds {item!r}, which cannot be a name" for item in strange]
         else:
             found.append(f"{field} must be a {kind.__name__}, not {type(value).__name__}")
@@ -72,7 +72,7 @@ def _malformed_others(declared: Any) -> Iterator[str]:
         yield "state_flow must be a dict of a frozenset for each status"
     if not isinstance(schemas, Mapping):
         yield f"schemas must be a dict by type name, not {type(schemas).__name__}"
-    elif not all(_matches(_TYPE, schema) for schema in schemas):
+    elif not all(matches(_TYPE, schema) for schema in schemas):
         yield "schemas must have the names of FHIR types as keys"
     yield from _malformed_problems(declared.problems)
     if not isinstance(declared.profile, str):
@@ -84,7 +84,7 @@ def _malformed_problems(problems: Any) -> Iterator[str]:
         yield f"problems must be a dict by code, not {type(problems).__name__}"
         return
     for code, meaning in problems.items():
-        if not _matches(_PROBLEM, code) or not isinstance(meaning, str) or not meaning.strip():
+        if not matches(_PROBLEM, code) or not isinstance(meaning, str) or not meaning.strip():
             yield f"problems holds {code!r}: it needs a code in lower case and a sentence"
         elif code in ALL:
             yield f"problems holds {code!r}, which is a code of the service"
@@ -117,10 +117,10 @@ def _malformed_member(part: Part) -> Iterator[str]:
         if not isinstance(value, kind):
             yield f"{field} must be a {kind.__name__}, not {type(value).__name__}"
             continue
-        strange = [item for item in value if not _matches(shape, item)]
+        strange = [item for item in value if not matches(shape, item)]
         yield from (f"{field} holds {item!r}, which cannot be a name" for item in strange)
     yield from _malformed_search(part)
-    if part.patient and not _matches(_PATH, part.patient):
+    if part.patient and not matches(_PATH, part.patient):
         yield f"patient: {part.patient!r} is not the name of an element"
     only = [field for field in (*_MEMBER_SHAPES, "search", "patient") if getattr(part, field)]
     if not part.repeats and only:
@@ -138,7 +138,7 @@ def _malformed_search(declared: ResourceType | Part) -> list[str]:
     found = []
     for parameter in declared.search:
         said = f"search parameter {parameter.name!r}"
-        if not _matches(_PARAMETER, parameter.name):
+        if not matches(_PARAMETER, parameter.name):
             found.append(f"{said}: the name must be that of a search parameter of FHIR")
         if parameter.type not in SEARCH_TYPES:
             found.append(f"{said}: the type must be one of {', '.join(SEARCH_TYPES)}")
@@ -159,7 +159,7 @@ def _malformed_elements(parameter: SearchParameter) -> Iterator[str]:
     elif not isinstance(paths, tuple) or not paths:
         yield "paths must be a tuple of element paths, at least one"
     else:
-        strange = [one for one in paths if not _matches(_PATH, one)]
+        strange = [one for one in paths if not matches(_PATH, one)]
         yield from (f"{one!r} cannot be the path of an element" for one in strange)
 
 
@@ -231,14 +231,10 @@ def _part_problems(declared: ResourceType) -> list[str]:
         if part.name in seen:
             found.append(f"part {part.name}: the name is taken, choose another")
         seen.add(part.name)
-        if not _matches(_TYPE, part.type):
+        if not matches(_TYPE, part.type):
             found.append(f"part {part.name}: {part.type!r} is not the name of a FHIR type")
         if part.repeats:
             found += [f"part {part.name}: {said}" for said in _search_problems(part)]
-        if not _matches(_PATH, part.referred_by) and (part.required or part.referred_by != ""):
+        if not matches(_PATH, part.referred_by) and (part.required or part.referred_by != ""):
             found.append(f"part {part.name}: {part.referred_by!r} is not the name of an element")
     return found
-
-
-def _matches(shape: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and shape.fullmatch(value) is not None

@@ -115,13 +115,10 @@ class PluginHooks:
     def _register(self, source: PluginSource, module: ModuleType) -> None:
         """Register proxies of the hooks of a plugin, which report what these raise."""
         proxy = ModuleType(source.module)
-        for name in HOOKS:
-            # Older releases of pluggy demand that there is such a function.
-            options = hasattr(module, name) and self._manager.parse_hookimpl_opts(module, name)
-            if options:
-                is_wrapper = options["wrapper"] or options["hookwrapper"]
-                report = self._reporting_wrapper if is_wrapper else self._reporting
-                setattr(proxy, name, report(source, getattr(module, name)))
+        for name, options in _implementations(module):
+            is_wrapper = options["wrapper"] or options["hookwrapper"]
+            report = self._reporting_wrapper if is_wrapper else self._reporting
+            setattr(proxy, name, report(source, getattr(module, name)))
         try:
             self._manager.register(proxy, name=source.name)
         except (pluggy.PluginValidationError, ValueError) as problem:
@@ -158,13 +155,7 @@ class PluginHooks:
 
 def hooks_of(source: PluginSource) -> tuple[str, ...]:
     """Return the hooks that a plugin implements, once it is imported. Raises PluginError."""
-    module = import_plugin(source)
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
-    return tuple(
-        name
-        for name in HOOKS
-        if hasattr(module, name) and manager.parse_hookimpl_opts(module, name) is not None
-    )
+    return tuple(name for name, _options in _implementations(import_plugin(source)))
 
 
 def import_plugin(source: PluginSource) -> ModuleType:
@@ -187,6 +178,16 @@ def describe_failure(
     name = getattr(function, "__name__", "a hook")
     place = _place(problem, source.module)
     return f"{source.where}: {name} failed: {_words(problem)}{place}"
+
+
+def _implementations(module: ModuleType) -> Iterator[tuple[str, pluggy.HookimplOpts]]:
+    """Yield the hooks that a module implements, with the options of pluggy."""
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    for name in HOOKS:
+        # Older releases of pluggy demand that there is such a function.
+        options = manager.parse_hookimpl_opts(module, name) if hasattr(module, name) else None
+        if options is not None:
+            yield name, options
 
 
 def _hook_problems(source: PluginSource, module: ModuleType) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,8 +9,9 @@ from urllib.parse import urlsplit
 
 from fhirpub.config.settings import Config
 from fhirpub.plugin_api.issuers import TokenIssuer
+from fhirpub.plugin_host.functions import matches, wrong_plain_function
 from fhirpub.plugin_host.hooks import PluginHooks
-from fhirpub.plugin_host.settings import plugin_context
+from fhirpub.plugin_host.settings import declarations
 
 _MAX_LENGTH = 255
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -23,21 +23,16 @@ _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 def load_issuers(config: Config) -> Sequence[TokenIssuer]:
     """Return the issuers of the enabled plugins. Raises PluginError."""
-    hooks = PluginHooks(config.plugins.enabled)
-    if not hooks.owners_of("fhirpub_authenticate"):
-        return ()
-    context = plugin_context(config, hooks)
-    found = hooks.declared("fhirpub_authenticate", TokenIssuer, context=context)
-    _report_without_issuer(hooks, {plugin for plugin, _issuer in found})
     taken = {config.issuer}
-    for plugin, issuer in found:
-        where = f"{hooks.sources[plugin].where}: issuer {issuer.name!r}"
-        problems = [f"{where} {problem}" for problem in _problems(issuer, config)]
-        if taken & {issuer.name, issuer.url}:
-            problems.append(f"{where} has the name or the url of another issuer")
-        taken |= {issuer.name, issuer.url}
-        hooks.report(plugin, problems)
-    hooks.require_no_problems()
+    with declarations(config, "fhirpub_authenticate", TokenIssuer) as (hooks, found):
+        _report_without_issuer(hooks, {plugin for plugin, _issuer in found})
+        for plugin, issuer in found:
+            where = f"{hooks.sources[plugin].where}: issuer {issuer.name!r}"
+            problems = [f"{where} {problem}" for problem in _problems(issuer, config)]
+            if taken & {issuer.name, issuer.url}:
+                problems.append(f"{where} has the name or the url of another issuer")
+            taken |= {issuer.name, issuer.url}
+            hooks.report(plugin, problems)
     return [issuer for _plugin, issuer in found]
 
 
@@ -49,14 +44,14 @@ def _report_without_issuer(hooks: PluginHooks, others: set[str]) -> None:
 
 def _problems(issuer: TokenIssuer, config: Config) -> Iterator[str]:
     """Yield what is wrong with an issuer."""
-    if not _matches(_NAME, issuer.name):
+    if not matches(_NAME, issuer.name):
         yield "has a name that is not of 1 to 32 lower-case letters, digits and hyphens"
     yield from _wrong_url(issuer.url, in_production=config.auth.environment == "production")
-    if not _matches(_AUDIENCE, issuer.audience):
+    if not matches(_AUDIENCE, issuer.audience):
         yield f"has an audience that is not a text of 1 to {_MAX_LENGTH} characters"
     yield from _wrong_texts("tenant", issuer.tenants, _TENANT, "the id of a tenant")
     yield from _wrong_texts("scope", issuer.scopes, _SCOPE, "a scope such as system/Patient.rs")
-    yield from _wrong_function(issuer.identify)
+    yield from wrong_plain_function("an identify", issuer.identify, "claims")
 
 
 def _wrong_url(url: Any, *, in_production: bool) -> Iterator[str]:
@@ -78,19 +73,5 @@ def _wrong_texts(what: str, texts: Any, shape: re.Pattern[str], meant: str) -> I
         yield f"has no {what}: name each in a tuple"
         return
     for text in texts:
-        if not _matches(shape, text):
+        if not matches(shape, text):
             yield f"has the {what} {text!r}, which is not {meant}"
-
-
-def _wrong_function(identify: Any) -> Iterator[str]:
-    if inspect.iscoroutinefunction(identify) or not callable(identify):
-        yield "has an identify that is not a function, or is a coroutine"
-        return
-    try:
-        inspect.signature(identify).bind({})
-    except TypeError:
-        yield "has an identify that is not a function of claims"
-
-
-def _matches(shape: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and shape.fullmatch(value) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from fhirpub.config.settings import Config, TypeConfig
@@ -49,6 +50,23 @@ def plugin_context(config: Config, hooks: PluginHooks) -> PluginContext:
     return PluginContext(
         base_url=config.base_url, environment=config.auth.environment, groups=groups
     )
+
+
+@contextmanager
+def declarations(
+    config: Config, hook: str, kind: Any
+) -> Iterator[tuple[PluginHooks, list[tuple[str, Any]]]]:
+    """Yield what enabled plugins declare by a hook, each with its plugin, for the block to check.
+
+    Nothing is asked of plugins without the hook. Raises PluginError with everything that is wrong,
+    one problem a line, what the block has reported included.
+    """
+    hooks = PluginHooks(config.plugins.enabled)
+    if not hooks.owners_of(hook):
+        yield hooks, []
+        return
+    yield hooks, hooks.declared(hook, kind, context=plugin_context(config, hooks))
+    hooks.require_no_problems()
 
 
 def _problems(plugin: str, group: Any) -> Iterator[str]:

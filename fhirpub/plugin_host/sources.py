@@ -6,6 +6,8 @@ import importlib.metadata
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 from fhirpub.errors import PluginError
 from fhirpub.plugin_api.hookspecs import API_VERSION, SUPPORTED_VERSIONS
@@ -48,13 +50,13 @@ def available() -> tuple[PluginSource, ...]:
 def installed() -> list[PluginSource]:
     """Return the entry points of every version of the plugin API."""
     found = set()
-    versions = map(_GROUP.fullmatch, importlib.metadata.entry_points().groups)
-    for group in filter(None, versions):
-        for point in importlib.metadata.entry_points(group=group[0]):
-            owner = point.dist
+    entries = importlib.metadata.entry_points()
+    for group in filter(None, map(_GROUP.fullmatch, entries.groups)):
+        api = int(group["version"] or 1)
+        # A distribution parses its metadata for each look at its name or version.
+        for owner, points in groupby(entries.select(group=group[0]), attrgetter("dist")):
             name, version = (owner.name, owner.version) if owner is not None else ("", "")
-            api = int(group["version"] or 1)
-            found.add(PluginSource(point.name, point.module, name, version, api))
+            found |= {PluginSource(each.name, each.module, name, version, api) for each in points}
     return sorted(found, key=lambda each: (each.name, each.module, each.version, each.api))
 
 

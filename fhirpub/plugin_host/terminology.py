@@ -7,8 +7,7 @@ from typing import Any
 
 from fhirpub.config.settings import Config
 from fhirpub.plugin_api.terminology import CodeSource
-from fhirpub.plugin_host.hooks import PluginHooks
-from fhirpub.plugin_host.settings import plugin_context
+from fhirpub.plugin_host.settings import declarations
 from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
 
@@ -19,14 +18,8 @@ _log = logger()
 
 def load_code_sources(config: Config) -> Sequence[Knows]:
     """Return what the sources of the enabled plugins know, in their order. Raises PluginError."""
-    hooks = PluginHooks(config.plugins.enabled)
-    if not hooks.owners_of("fhirpub_terminology"):
-        return ()
-    context = plugin_context(config, hooks)
-    kind: Any = CodeSource  # abstract
-    found = hooks.declared("fhirpub_terminology", kind, context=context)
-    hooks.require_no_problems()
-    return [_SafeSource(plugin, source).knows for plugin, source in found]
+    with declarations(config, "fhirpub_terminology", CodeSource) as (_hooks, found):
+        return [_SafeSource(plugin, source).knows for plugin, source in found]
 
 
 class _SafeSource:

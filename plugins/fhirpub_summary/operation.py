@@ -75,7 +75,7 @@ def _conclusion(report: Resource) -> Iterator[str]:
 def _results(report: Resource, included: Mapping[str, Resource]) -> Iterator[str]:
     """Yield the table of results. One that cannot be read has a row, too."""
     contained = {f"#{one.get('id')}": one for one in report.get("contained", ())}
-    found = included | contained if isinstance(included, dict) else contained
+    found = {**included, **contained}
     rows: list[tuple[str, ...]] = []
     for reference in report.get("result", ()):
         result = found.get(_reference(reference))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from fhirpub.plugin_api import OperationResult
@@ -52,9 +53,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 
 
 def text_of(value: Any) -> str:
-    """Return a primitive as a text; nothing for what is none."""
-    return str(value) if isinstance(value, str | int | float) or _is_decimal(value) else ""
-
-
-def _is_decimal(value: Any) -> bool:
-    return type(value).__name__ == "Decimal"
+    """Return a primitive as a text, numbers without an exponent; nothing for what is none."""
+    if isinstance(value, Decimal | float):
+        return f"{Decimal(str(value)):f}"
+    return str(value) if isinstance(value, str | int) else ""

@@ -69,7 +69,7 @@ def test_a_body_that_does_not_come_is_refused_and_its_connection_closed(port: in
     assert issue["details"]["coding"][0]["code"] == "request-timeout"
 
 
-def test_clients_that_send_no_body_lock_unknown_out_for_long(port: int) -> None:
+def test_clients_that_send_no_body_do_not_lock_others_out_for_long(port: int) -> None:
     with ExitStack() as held:
         for _ in range(MAX_CONNECTIONS):
             held.enter_context(begin(port))

@@ -18,6 +18,7 @@ from fhirpub.errors import ConfigurationError
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.clinical import specimen, with_patient
 from tests.erasing import Operator
+from tests.plugin_examples import install
 
 PLUGIN = """
 from dataclasses import replace
@@ -50,6 +51,7 @@ STRICTER = (
     'IdentifierRule(elements=("accessionIdentifier",), most=9, '
     'forms=(ValueForm(pattern="[A-Za-z0-9-]+"),))'
 )
+MODULE = "example_trial"
 SYSTEM = "https://lab.example/specimens"
 
 Serve = Callable[[str], RunningService]
@@ -61,10 +63,7 @@ def serve(
 ) -> Iterator[Serve]:
     """Return a service over one store, with a plugin that has this text."""
     home = tmp_path / "plugin"
-    metadata = home / "trial-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Name: trial\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[fhirpub.plugins]\ntrial = trial_of_rules\n")
+    install(home, "trial", "", group="fhirpub.plugins")
     monkeypatch.syspath_prepend(home)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two texts in one second
     url = store_url(f"rules-{tmp_path.name}")
@@ -75,13 +74,13 @@ def serve(
         return RunningService(tmp_path / "service", config=config, store_url=url)
 
     yield with_plugin
-    sys.modules.pop("trial_of_rules", None)
+    sys.modules.pop(MODULE, None)
 
 
 def replace_plugin(folder: Path, text: str) -> None:
     """Let the plugin have another text."""
-    sys.modules.pop("trial_of_rules", None)
-    (folder / "plugin" / "trial_of_rules.py").write_text(text)
+    sys.modules.pop(MODULE, None)
+    (folder / "plugin" / f"{MODULE}.py").write_text(text)
 
 
 def registered(lab: Integrator, value: str) -> Answer:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
 from fhirpub.config.settings import AuthConfig, Config, PluginsConfig
+from fhirpub.fhir.strict_json import SentDecimal
 from fhirpub.testing.plugin_contracts import OperationContract
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub_summary.operation import SUMMARY
@@ -91,6 +93,14 @@ class TestSummary(OperationContract):
         assert "Ana Inés López" in text
         assert "1980-02-29" in text
         assert "/fhir/r4/Binary/" in text
+
+    @pytest.mark.parametrize("sent", ["0.0000001", "1e-7", "1.00E-7", "1E2", "6.40"])
+    def test_a_number_is_in_it_however_it_was_sent(self, lab: Integrator, sent: str) -> None:
+        value = {"valueQuantity": {"value": SentDecimal(sent), "unit": "mol/L"}, "component": None}
+
+        text = summary_of(lab, body(result("trace", **value)))
+
+        assert f"<td>{Decimal(sent):f} mol/L</td>" in text
 
     def test_no_text_of_the_report_becomes_markup(self, lab: Integrator) -> None:
         hostile = result(

@@ -22,7 +22,6 @@ from fhirpub.storage.contract import BlobInfo, Version
 from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.large_responses import with_memory_budget
-from fhirpub.web.message import content_negotiation as media
 from fhirpub.web.message.byte_range import part_of
 from fhirpub.web.message.content_disposition import disposition
 from fhirpub.web.message.response_body import BlobSlice, ResponseBody
@@ -61,9 +60,7 @@ class BinaryHandler(BaseHandler):
 
     def check_format(self) -> None:
         """Accept any media type: a client that does not ask for FHIR gets the document itself."""
-        form = self.request.parameter("_format")
-        accept = ",".join(self.request.headers.get_list("Accept"))
-        self._as_fhir = media.names_fhir(form) if form else media.prefers_fhir(accept)
+        self._as_fhir = self.wants_fhir()
         if self._as_fhir:
             super().check_format()
 

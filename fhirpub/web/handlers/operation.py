@@ -17,7 +17,6 @@ from fhirpub.plugin_api import OperationResult
 from fhirpub.plugin_api.operations import PluginOperation
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.large_responses import with_memory_budget
-from fhirpub.web.message import content_negotiation as media
 
 
 class OperationHandler(BaseHandler):
@@ -31,9 +30,7 @@ class OperationHandler(BaseHandler):
 
     def check_format(self) -> None:
         """Accept any media type: who asks for FHIR gets a Binary with the result."""
-        form = self.request.parameter("_format")
-        accept = ",".join(self.request.headers.get_list("Accept"))
-        self._as_fhir = media.names_fhir(form) if form else media.prefers_fhir(accept)
+        self._as_fhir = self.wants_fhir()
         if self._as_fhir:
             super().check_format()
 

@@ -45,9 +45,18 @@ class ResponseWriter(AuditedRequest):
         """Choose the format of the answer, or refuse (406)."""
         self.response_type = self._requested_type()
 
+    def wants_fhir(self) -> bool:
+        """Return whether the client asks for a resource, where a document is available as well."""
+        accept, form = self._accepted()
+        return media.names_fhir(form) if form else media.prefers_fhir(accept)
+
     def _requested_type(self) -> str:
+        return media.answer_type(*self._accepted())
+
+    def _accepted(self) -> tuple[str, str]:
+        """Return what the client accepts, and the ``_format`` that comes before it."""
         accept = ",".join(self.request.headers.get_list("Accept"))
-        return media.answer_type(accept, self.request.parameter("_format"))
+        return accept, self.request.parameter("_format")
 
     def respond(self, body: bytes) -> None:
         """Write a resource that is known to be small."""

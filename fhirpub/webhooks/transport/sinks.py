@@ -35,13 +35,7 @@ class Sinks:
 
     def check(self, url: str) -> str:
         """Return the URL of an endpoint that a sink is to serve. Raises InvalidContent."""
-        match = _URL.fullmatch(url) if len(url) <= MAX_URL_LENGTH else None
-        if match is None:
-            raise refuse_url("must be sink:NAME or sink:NAME/DESTINATION")
-        if match["name"] not in self._sinks:
-            known = ", ".join(self._sinks) or "none"
-            advice = did_you_mean(match["name"], self._sinks) or f"there are: {known}"
-            raise refuse_url(f"names a sink that no enabled plugin has; {advice}")
+        self._parse(url)
         return url
 
     async def attempt(self, message: Message, headers: Mapping[str, str]) -> Outcome:
@@ -80,13 +74,22 @@ class Sinks:
             except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
                 _log.warning("sink not closed", sink=name, **where(problem))
 
+    def _parse(self, url: str) -> re.Match[str]:
+        match = _URL.fullmatch(url) if len(url) <= MAX_URL_LENGTH else None
+        if match is None:
+            raise refuse_url("must be sink:NAME or sink:NAME/DESTINATION")
+        if match["name"] not in self._sinks:
+            known = ", ".join(self._sinks) or "none"
+            advice = did_you_mean(match["name"], self._sinks) or f"there are: {known}"
+            raise refuse_url(f"names a sink that no enabled plugin has; {advice}")
+        return match
+
     def _find(self, message: Message, headers: Mapping[str, str]) -> tuple[EventSink, SinkEvent]:
-        match = _URL.fullmatch(self.check(message.url))
-        name, destination = (match["name"], match["destination"]) if match else ("", "")
-        return self._sinks[name], SinkEvent(
+        match = self._parse(message.url)
+        return self._sinks[match["name"]], SinkEvent(
             tenant=message.tenant,
             endpoint=message.endpoint,
-            destination=destination or "",
+            destination=match["destination"] or "",
             event_id=message.event_id,
             event_type=message.event_type,
             sequence=message.sequence,
