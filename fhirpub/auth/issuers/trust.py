@@ -112,21 +112,21 @@ class OtherIssuers:
         try:
             found: Any = issuer.identify(token.payload)
         except TokenRejected as problem:
-            raise refusals.of_nobody(str(problem)) from None
+            raise refusals.unknown_holder(str(problem)) from None
         except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
             facts = where(problem)
             if facts["place"] not in self._seen:
                 self._seen.add(facts["place"])
                 _log.error("claims not read", issuer=issuer.name, **facts)
-            raise refusals.of_nobody("claims not read") from None
+            raise refusals.unknown_holder("claims not read") from None
         if not isinstance(found, TokenHolder):
-            raise refusals.of_nobody("no holder")
+            raise refusals.unknown_holder("no holder")
         if type(found.client) is not str or not _CLIENT.fullmatch(found.client):
-            raise refusals.of_nobody("client")
+            raise refusals.unknown_holder("client")
         if found.tenant not in issuer.tenants:
-            raise refusals.of_nobody("tenant of another issuer")
+            raise refusals.unknown_holder("tenant of another issuer")
         if not _are_scopes(found.scopes):
-            raise refusals.of_nobody("scopes")
+            raise refusals.unknown_holder("scopes")
         return found
 
 
