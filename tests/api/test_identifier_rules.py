@@ -18,6 +18,7 @@ from fhirpub.errors import ConfigurationError
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.clinical import specimen, with_patient
 from tests.erasing import Operator
+from tests.plugin_examples import write_metadata
 
 PLUGIN = """
 from dataclasses import replace
@@ -61,10 +62,7 @@ def serve(
 ) -> Iterator[Serve]:
     """Return a service over one store, with a plugin that has this text."""
     home = tmp_path / "plugin"
-    metadata = home / "trial-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Name: trial\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[fhirpub.plugins]\ntrial = trial_of_rules\n")
+    write_metadata(home, "trial", {"trial": "trial_of_rules"})
     monkeypatch.syspath_prepend(home)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two texts in one second
     url = store_url(f"rules-{tmp_path.name}")
