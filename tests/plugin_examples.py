@@ -1,8 +1,9 @@
-"""The examples of the guide for plugin authors, installed as plugins."""
+"""Plugins installed for tests, such as the examples of the guide for plugin authors."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 GUIDE = Path(__file__).parents[1] / "docs" / "plugins.md"
@@ -18,9 +19,26 @@ def example(title: str) -> str:
 def install(home: Path, name: str, source: str, *, group: str = "fhirpub.plugins.v2") -> str:
     """Install a plugin into a folder of the path for modules; return its module."""
     module = f"example_{name}"
-    metadata = home / f"{module}-1.0.dist-info"
-    metadata.mkdir(parents=True)
+    write_metadata(home, module, {name: module}, group=group)
     (home / f"{module}.py").write_text(source, encoding="utf-8")
-    (metadata / "METADATA").write_text(f"Name: {module}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
     return module
+
+
+def write_metadata(
+    home: Path,
+    distribution: str,
+    modules: Mapping[str, str],
+    *,
+    version: str = "1.0",
+    group: str = "fhirpub.plugins",
+) -> None:
+    """Write what an installation leaves in a folder, by which plugins are found.
+
+    ``modules`` are those of the plugins, by the names of the plugins.
+    """
+    name_in_path = distribution.replace("-", "_")  # what follows a hyphen is the version
+    metadata = home / f"{name_in_path}-{version}.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
+    points = [f"{name} = {module}\n" for name, module in modules.items()]
+    (metadata / "entry_points.txt").write_text("".join([f"[{group}]\n", *points]))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -37,9 +38,26 @@ _AHEAD_SECONDS = 60
 _MAX_TEXT_LENGTH = 255
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """The parts of a JWT; nothing in it is proved yet."""
+
+    header: Mapping[str, Any] = field(repr=False)
+    payload: dict[str, Any] = field(repr=False)
+    message: bytes = field(repr=False)
+    """What is signed."""
+    signature: bytes = field(repr=False)
+
+    @property
+    def kid(self) -> str:
+        """The key that its header names; empty if it names none."""
+        kid = self.header.get("kid")
+        return kid if type(kid) is str else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A token taken apart; nothing in it is proved yet."""
+    """A token of ours taken apart; nothing in it is proved yet."""
 
     algorithm: str
     kid: str
@@ -119,19 +137,18 @@ def encode(claims: Mapping[str, Any], key: ReadyKey, *, type_: str = TYPE) -> st
 
 def decode(token: str, *, type_: str = TYPE) -> Opened:
     """Take a token apart; raises NotAuthenticated unless it is written as we write them."""
-    members, payload = parse_segments(token)
+    segments = parse_segments(token)
+    members = segments.header
     if members.keys() != _HEADER or members["typ"] != type_:
         raise refusals.unproved("header")
     algorithm, kid = members["alg"], members["kid"]
     if type(algorithm) is not str or type(kid) is not str:
         raise refusals.unproved("header")
-    return Opened(algorithm, kid, payload)
+    return Opened(algorithm, kid, segments.payload)
 
 
-def parse_segments(
-    token: str, *, most: int = MAX_CHARACTERS
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header and the payload of a JWT, of which nothing is proved yet.
+def parse_segments(token: str, *, most: int = MAX_CHARACTERS) -> Segments:
+    """Take a JWT apart.
 
     Raises NotAuthenticated unless each segment has exactly one reading, and one that is an object.
     """
@@ -140,8 +157,13 @@ def parse_segments(
     segments = token.split(".", _SEGMENTS)
     if len(segments) != _SEGMENTS:
         raise refusals.unproved("segments")
-    header, payload, _ = [_decode_segment(segment) for segment in segments]
-    return _object(header), _object(payload)
+    header, payload, signature = [_decode_segment(segment) for segment in segments]
+    return Segments(
+        header=_object(header),
+        payload=_object(payload),
+        message=token.rpartition(".")[0].encode(),
+        signature=signature,
+    )
 
 
 def check_signature(token: str, claimed: Opened, key: ReadyKey | None) -> None:
@@ -187,6 +209,12 @@ def certificate_of(payload: Mapping[str, Any]) -> str:
     if type(bound) is not dict or bound.keys() != {CERTIFICATE}:
         raise refusals.lacks("cnf")
     return _text(bound, CERTIFICATE)
+
+
+def numeric_date(value: Any) -> int | float | Decimal | None:
+    """Return a value if it is a NumericDate, which need not be an integer (RFC 7519, 2)."""
+    is_number = isinstance(value, int | float | Decimal) and type(value) is not bool
+    return value if is_number and 0 <= value <= _LATEST else None
 
 
 def _text(payload: Mapping[str, Any], name: str) -> str:

@@ -88,7 +88,7 @@ def revoked() -> NotAuthenticated:
     return _token("revoked", said, RequestProblem.TOKEN_REVOKED)
 
 
-def of_nobody(reason: str) -> NotAuthenticated:
+def unknown_holder(reason: str) -> NotAuthenticated:
     """Refuse a token of another issuer whose claims are those of no client or tenant of it."""
     said = "the access token is of no client that its issuer may have here: ask the operator"
     return _token(reason, said, RequestProblem.TOKEN_INVALID)

@@ -113,7 +113,7 @@ def load(
         problems += _contradictions(values)
     if problems:
         raise ConfigurationError("\n".join(problems))
-    return create_config(values, groups, own)
+    return create_config(values, own)
 
 
 def misspelt_variables(environment: Mapping[str, str] | None = None) -> list[str]:

@@ -25,8 +25,7 @@ from fhirpub.suggestion import did_you_mean
 LAST_PORT = 65_535
 LARGEST = 2**53
 """The largest number up to which floats represent every integer exactly."""
-PREFIX = "FHIRPUB_"
-"""How a variable begins that is a setting."""
+_PREFIX = "FHIRPUB_"
 _WIDTH = 97
 
 Groups = Mapping[str, Any]
@@ -97,16 +96,21 @@ def override(
     problems: list[str],
 ) -> None:
     """Override values of the file with variables such as ``FHIRPUB_SERVER__PORT``."""
-    for variable, text in sorted(environment.items()):
-        name, double, key = variable.removeprefix(PREFIX).lower().partition("__")
-        if not (variable.startswith(PREFIX) and double):
-            continue
+    for variable, name, key in settings_in(environment):
         if name not in groups:
             problems.append(f"{variable}: unknown group {name}{_nearest_group(name, groups)}")
             continue
         hints = typing.get_type_hints(groups[name])
-        value = _from_text(text, hints.get(key))
+        value = _from_text(environment[variable], hints.get(key))
         _take(values[name], key, value, hints, problems, where=variable)
+
+
+def settings_in(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the variables that are settings, each with its group and its key."""
+    for variable in sorted(environment):
+        name, double, key = variable.removeprefix(_PREFIX).lower().partition("__")
+        if variable.startswith(_PREFIX) and double:
+            yield variable, name, key
 
 
 def wrong_networks(key: str, networks: Sequence[str]) -> list[str]:

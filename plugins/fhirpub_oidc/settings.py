@@ -64,7 +64,7 @@ class IssuerSettings:
         """Return the words of the entries for an issuer in a setting, without its name."""
         entries: list[str] = getattr(self, key)
         split = [entry.split() for entry in entries]
-        return [words[1:] for words in split if words[0] == name]
+        return [words[1:] for words in split if words[:1] == [name]]
 
     def _problems(self) -> Iterator[str]:
         names = {entry.split()[0] for entry in self.issuers if entry.split()}
@@ -76,7 +76,7 @@ class IssuerSettings:
                 elif words[0] not in names:
                     yield f"{key}: {entry!r} begins with the name of no issuer in issuers"
         for name in sorted(names):
-            if sum(entry.split()[:1] == [name] for entry in self.audiences) > 1:
+            if len(self.of(name, "audiences")) > 1:
                 yield f"audiences: {name} has several"
         if not self.client_claims or not self.scope_claim:
             yield "client_claims and scope_claim must name claims"

@@ -15,6 +15,7 @@ from fhirpub.errors import ConfigurationError
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer
 from tests.bodies import register_body
+from tests.plugin_examples import write_metadata
 
 PLUGIN = """
 from dataclasses import replace
@@ -42,11 +43,8 @@ SECRET = "Verraeterisch"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with an installed plugin, of which a rule fails."""
     home = tmp_path / "plugin"
-    metadata = home / "unlucky-1.2.dist-info"
-    metadata.mkdir(parents=True)
+    write_metadata(home, "unlucky", {"unlucky": "trial_unlucky"}, version="1.2")
     (home / "trial_unlucky.py").write_text(PLUGIN)
-    (metadata / "METADATA").write_text("Name: unlucky\nVersion: 1.2\n")
-    (metadata / "entry_points.txt").write_text("[fhirpub.plugins]\nunlucky = trial_unlucky\n")
     monkeypatch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
     return tmp_path
 

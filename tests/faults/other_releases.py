@@ -18,6 +18,7 @@ import fhirpub
 from fhirpub.config.loader import variable
 from fhirpub.storage.mongodb import schema as mongodb
 from fhirpub.storage.sqlite import schema as sqlite
+from tests.plugin_examples import write_metadata
 
 _SCHEMAS = tuple(f"fhirpub/storage/{engine}/schema.py" for engine in ("sqlite", "mongodb"))
 _VERSION = re.compile(r"^SCHEMA_VERSION = (\d+)$", re.MULTILINE)
@@ -33,19 +34,16 @@ def python_of(commit: str, folder: Path) -> str:
     with tarfile.open(fileobj=BytesIO(archive)) as packed:
         packed.extractall(sources, filter="data")
     (sources / "fhirpub" / "schemas").symlink_to("../schemas")  # as it is installed
-    _write_metadata(sources, _git("show", f"{commit}:setup.py").decode())
+    _install(sources, _git("show", f"{commit}:setup.py").decode())
     return _python(sources, f"{sources}:{sources / 'plugins'}")
 
 
-def _write_metadata(sources: Path, setup: str) -> None:
-    """Write what an installation of sources has: its plugins are found by it, not by ours."""
+def _install(sources: Path, setup: str) -> None:
+    """Let the plugins of sources be found, and not those of this release."""
     (group,) = re.findall(r'"(fhirpub\.plugins[^"]*)":', setup)
     plugins = sorted(folder.name for folder in (sources / "plugins").glob("fhirpub_*"))
-    metadata = sources / f"fhirpub-{fhirpub.__version__}.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Name: fhirpub\nVersion: {fhirpub.__version__}\n")
-    lines = [f"{name.removeprefix('fhirpub_')} = {name}" for name in plugins]
-    (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+    modules = {name.removeprefix("fhirpub_"): name for name in plugins}
+    write_metadata(sources, "fhirpub", modules, version=fhirpub.__version__, group=group)
 
 
 def python_of_next_release(folder: Path, *, usable: bool) -> str:

@@ -19,8 +19,7 @@ import pytest
 
 from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
-from tests.faults.nemesis import kill_one_worker
-from tests.faults.webhook_checks import Reporters, Truth, impatient, truth_of
+from tests.faults.webhook_checks import Reporters, Truth, impatient, kill_while, truth_of
 from tests.plugin_examples import example, install
 
 pytestmark = pytest.mark.slow
@@ -49,19 +48,11 @@ def service(
 def test_no_event_is_lost_and_order_is_kept_whichever_process_is_killed(
     service: ServiceProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lab, chance, begun = service.integrator(), Random(20261127), time.monotonic()
+    lab, begun = service.integrator(), time.monotonic()
     words = ["--tenant", lab.tenant.id, "--url", "sink:file/all"]
     endpoint = service.command("endpoint", "add", *words)["id"]
     with Reporters(lab, 4) as reporters:
-        for kill in range(1, KILLS + 1):
-            reporters.wait_for(EVENTS * kill // (KILLS + 1))
-            time.sleep(chance.uniform(0.0, 0.2))
-            if kill % 2:
-                service.kill()
-                service.start()
-            else:
-                kill_one_worker(service, kill // 2 % 2)
-        reporters.wait_for(EVENTS)
+        kill_while(reporters, service, events=EVENTS, kills=KILLS, random=Random(20261127))
     truth = truth_of(service.config.storage.url)
     service.terminate()
     service.wait()

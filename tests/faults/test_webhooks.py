@@ -19,8 +19,14 @@ import pytest
 from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver
-from tests.faults.nemesis import failovers, kill_one_worker
-from tests.faults.webhook_checks import Reporters, impatient, subscribe, truth_of
+from tests.faults.nemesis import failovers
+from tests.faults.webhook_checks import (
+    Reporters,
+    impatient,
+    kill_while,
+    subscribe,
+    truth_of,
+)
 from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSet
 
 pytestmark = pytest.mark.slow
@@ -80,26 +86,13 @@ def figures_of_delivery(
     return f"\n{len(truth.events)} events, {figures}\n"
 
 
-def kill_while(reporters: Reporters, service: ServiceProcess) -> None:
-    """Kill single workers and all at once, spread over the work."""
-    seconds = Random(20261121)
-    for kill in range(1, KILLS + 1):
-        reporters.wait_for(EVENTS * kill // (KILLS + 1))
-        time.sleep(seconds.uniform(0.0, 0.3))
-        if kill % 2:
-            service.kill()
-            service.start()
-        else:
-            kill_one_worker(service, kill // 2 % 2)
-    reporters.wait_for(EVENTS)
-
-
 def test_committed_events_are_delivered_in_order_whichever_process_is_killed(
     service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figures = figures_of_delivery(
-        service, lambda made: kill_while(made, service), seed=0, reporters=8
-    )
+    def do_harm(reporting: Reporters) -> None:
+        kill_while(reporting, service, events=EVENTS, kills=KILLS, random=Random(20261121))
+
+    figures = figures_of_delivery(service, do_harm, seed=0, reporters=8)
 
     with capsys.disabled():
         sys.stdout.write(figures)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import http.client
-import random
 import threading
 import time
 from collections import Counter, defaultdict
@@ -14,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, Self
 
 from fhirpub.app.stores import open_store
@@ -27,6 +27,7 @@ from fhirpub.testing.service import Integrator
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.transport.envelope import events_of
 from tests.bodies import register_body
+from tests.faults.nemesis import kill_one_worker
 from tests.waiting import wait_until
 
 _UPDATES = 3
@@ -55,7 +56,7 @@ def impatient(folder: Path) -> dict[str, Any]:
 class Moody:
     """Fails one time in ten, in one of three ways; remembers the events that it has accepted."""
 
-    random: random.Random
+    random: Random
     accepted: list[str] = field(default_factory=list)
 
     def reply(self, received: Received) -> Reply:
@@ -133,6 +134,21 @@ class Reporters:
             raise ConnectionError
         location = answer.headers.get("Location", "").partition("/_history")[0]
         return location[location.find("/fhir/") :]
+
+
+def kill_while(
+    reporters: Reporters, service: ServiceProcess, *, events: int, kills: int, random: Random
+) -> None:
+    """Kill all workers and single ones in turn, spread over the work, until all is committed."""
+    for kill in range(1, kills + 1):
+        reporters.wait_for(events * kill // (kills + 1))
+        time.sleep(random.uniform(0.0, 0.3))
+        if kill % 2:
+            service.kill()
+            service.start()
+        else:
+            kill_one_worker(service, kill // 2 % 2)
+    reporters.wait_for(events)
 
 
 @dataclass
@@ -219,7 +235,7 @@ def subscribe(
     service: ServiceProcess, lab: Integrator, receiver: Receiver, *, seed: int
 ) -> Subscriber:
     """Subscribe an unreliable receiver to all events."""
-    mood = Moody(random.Random(seed))
+    mood = Moody(Random(seed))
     receiver.answer_by(mood.reply)
     words = ("--tenant", lab.tenant.id, "--url", receiver.url, "--event", "*")
     added = service.command("endpoint", "add", *words)

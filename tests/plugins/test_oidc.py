@@ -32,6 +32,7 @@ from fhirpub_oidc.settings import IssuerSettings
 from tests.bodies import SYSTEM, register_body
 from tests.node.packages import Scripts
 from tests.unit.auth.assertions.signing import Pair, key_set, pair
+from tests.waiting import wait_until
 
 AUDIENCE = "https://fhir.lab.example"
 NORTH, SOUTH = "3f0c8b0e-1111-4222-8333-444455556666", "3f0c8b0e-2222-4222-8333-444455556666"
@@ -153,14 +154,13 @@ def configured(group: IssuerSettings, **auth: Any) -> Config:
 def test_an_issuer_that_lacks_something_prevents_the_start(
     changes: dict[str, Any], words: str
 ) -> None:
-    group = settings(**{"roles": [], **changes}) if "issuers" not in changes else None
-    if group is None:
-        names = {entry.split()[0] for entry in changes["issuers"]}
-        kept = {
-            key: [entry for entry in getattr(settings(), key) if entry.split()[0] in names]
-            for key in ("audiences", "tenants", "scopes", "roles")
-        }
-        group = settings(**{**kept, **changes})
+    usual = settings()
+    names = {entry.split()[0] for entry in changes.get("issuers", usual.issuers)}
+    kept = {
+        key: [entry for entry in getattr(usual, key) if entry.split()[0] in names]
+        for key in ("audiences", "tenants", "scopes")
+    }
+    group = settings(**{**kept, "roles": [], **changes})
 
     with pytest.raises(PluginError, match=words):
         load_issuers(configured(group))
@@ -434,13 +434,12 @@ def test_a_client_of_an_issuer_has_its_own_name_in_quotas_and_the_audit_trail(
 
     assert answer.headers["ratelimit"].startswith('"client_requests_per_minute";r=999')
     name = quote(f"{watched.base_url}|corp:ward")
-    until = time.monotonic() + 30
-    while not (found := auditor.get(f"/fhir/r4/AuditEvent?agent:identifier={name}").json).get(
-        "entry"
-    ):
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    agent = found["entry"][0]["resource"]["agent"][0]
+
+    def entries() -> Any:
+        return auditor.get(f"/fhir/r4/AuditEvent?agent:identifier={name}").json.get("entry")
+
+    assert wait_until(lambda: bool(entries()), seconds=30.0)
+    agent = entries()[0]["resource"]["agent"][0]
     assert agent["who"]["identifier"]["value"] == "corp:ward"
 
 

@@ -14,6 +14,7 @@ from fhirpub.testing.resource_type_contract import ResourceTypeContract
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import PDF, document
 from tests.clinical import with_patient
+from tests.plugin_examples import write_metadata
 from tests.plugins.declared_types import COMPOSITION, GRAPH_DEFINITION, MEDIA, URIS
 
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
@@ -25,12 +26,7 @@ def service(
 ) -> Iterator[RunningService]:
     """A service with the types of `declared_types`."""
     home = tmp_path_factory.mktemp("plugin")
-    metadata = home / "declared-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Name: declared\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(
-        "[fhirpub.plugins]\ndeclared = tests.plugins.declared_types\n"
-    )
+    write_metadata(home, "declared", {"declared": "tests.plugins.declared_types"})
     config = Config(plugins=PluginsConfig(enabled=["declared"]))
     folder = tmp_path_factory.mktemp("service")
     with pytest.MonkeyPatch.context() as patch:

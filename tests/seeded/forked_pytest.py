@@ -18,6 +18,8 @@ import pytest
 from tests.seeded.patches import ROOT
 
 _OPTIONS = ("-rfE", "-q", "--no-header", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
+_FOLDERS = ("", "plugins", "hl7v2", "amqp", "client")
+"""From which is imported, as in pyproject.toml."""
 _NOT_USED = ("schemathesis",)
 """As in pyproject.toml."""
 _LIBRARIES = (
@@ -44,15 +46,11 @@ def run_pytest(copy: Path, arguments: Sequence[str], *, output: Path) -> int:
     log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(log, stream)
-    folders = [str(copy / name) for name in ("", "plugins", "hl7v2")]
+    folders = [str(copy / name) for name in _FOLDERS]
     os.environ["PYTHONPATH"] = os.pathsep.join(folders)  # noqa: TID251 - for its own processes
-    others = [path for path in sys.path if path and not _is_ours(Path(path))]
+    ours = [ROOT / name for name in _FOLDERS]
+    others = [path for path in sys.path if path and Path(path) not in ours]
     sys.path[:] = [*folders, *others]
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "fhirpub")]:
         del sys.modules[name]
     return int(pytest.main([*_OPTIONS, *arguments]))
-
-
-def _is_ours(path: Path) -> bool:
-    """Return whether modules of these sources are in a folder, and no installed ones."""
-    return path in (ROOT, ROOT / "plugins", ROOT / "hl7v2")

@@ -91,8 +91,8 @@ class PublishedKeys:
     five minutes if it says nothing. All who need a set wait for one fetch of it. Few fetches run
     at a time, and fewer for one tenant.
 
-    If a set cannot be fetched again, what is known of it is used for ``stale_seconds`` more. Only
-    the first who need it wait for the failure: later attempts hold nobody up.
+    If a set cannot be fetched again, what is known of it is used for ``stale_seconds`` more. The
+    first fetch that fails is waited for; further ones run in the background until one succeeds.
     """
 
     def __init__(self, fetch: Fetch, *, clock: Clock, stale_seconds: int = 0) -> None:
@@ -103,7 +103,7 @@ class PublishedKeys:
         self._fetching: dict[tuple[str, str], asyncio.Task[_Known]] = {}
 
     async def stop(self) -> None:
-        """End the fetches that are under way."""
+        """Cancel the fetches in progress."""
         fetches = list(self._fetching.values())
         for task in fetches:
             task.cancel()

@@ -10,7 +10,6 @@ A caller takes the subject from `open_assertion`, finds the keys registered for 
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from fhirpub.auth.assertions.key_set import ALGORITHMS, PublicKey
-from fhirpub.auth.jwt import MAX_CHARACTERS, parse_segments
+from fhirpub.auth.jwt import MAX_CHARACTERS, numeric_date, parse_segments
 from fhirpub.errors import NotAuthenticated
 from fhirpub.runtime.clock import Clock
 
@@ -31,7 +30,6 @@ TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _TYPES = ("jwt", "client-authentication+jwt")
 _MAX_TEXT_LENGTH = 255
 _MAX_AUDIENCES = 10
-_LATEST = 253_402_300_799  # the last second of the year 9999
 _SHAPE = f"must be a signed JWT in its compact form, of at most {MAX_CHARACTERS} characters"
 
 
@@ -65,28 +63,28 @@ class AssertionRefused(ValueError):
 def open_assertion(text: str) -> OpenedAssertion:
     """Take an assertion apart; raises AssertionRefused for what none can look like."""
     try:
-        header, payload = parse_segments(text)
+        segments = parse_segments(text)
     except NotAuthenticated:
         raise AssertionRefused(_SHAPE) from None
+    header, payload = segments.header, segments.payload
     kind = header.get("typ", "JWT")
     if type(kind) is not str or kind.lower() not in _TYPES or "crit" in header:
         raise AssertionRefused("must have typ JWT in its header, and no crit")
-    algorithm, kid = header.get("alg"), header.get("kid")
+    algorithm = header.get("alg")
     if algorithm not in ALGORITHMS:
         raise AssertionRefused(f"must be signed by one of {', '.join(ALGORITHMS)}: alg")
-    if type(kid) is not str or not kid:
+    if not segments.kid:
         raise AssertionRefused("must name its key in its header: kid")
     subject = _text(payload, "sub")
     if payload.get("iss") != subject:
         raise AssertionRefused("must have the client_id in both iss and sub")
-    signed, _dot, signature = text.rpartition(".")
     return OpenedAssertion(
         algorithm=algorithm,
-        kid=kid,
+        kid=segments.kid,
         subject=subject,
         payload=payload,
-        message=signed.encode(),
-        signature=base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4)),
+        message=segments.message,
+        signature=segments.signature,
     )
 
 
@@ -159,10 +157,7 @@ def _text(payload: Mapping[str, Any], name: str) -> str:
 
 
 def _seconds(payload: Mapping[str, Any], name: str) -> int | float | Decimal:
-    """Return a NumericDate, which need not be an integer (RFC 7519, section 2)."""
-    value: Any = payload.get(name)
-    number = isinstance(value, int | float | Decimal) and type(value) is not bool
-    if not number or not 0 <= value <= _LATEST:
+    seconds = numeric_date(payload.get(name))
+    if seconds is None:
         raise AssertionRefused(f"must have a time in seconds since 1970: {name}")
-    seconds: int | float | Decimal = value
     return seconds

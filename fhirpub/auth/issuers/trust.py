@@ -15,12 +15,12 @@ from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import TenantStatusCache
 from fhirpub.auth.issuers.discovery import discovering
 from fhirpub.auth.issuers.verification import (
-    IssuedToken,
+    MAX_CHARACTERS,
     check_claims,
     check_header,
     check_signature,
-    open_token,
 )
+from fhirpub.auth.jwt import Segments, parse_segments
 from fhirpub.auth.scopes import intersect
 from fhirpub.errors import NotAuthenticated, Throttled
 from fhirpub.plugin_api.issuers import TokenHolder, TokenIssuer, TokenRejected
@@ -73,17 +73,17 @@ class OtherIssuers:
         """End the fetches of keys."""
         await self._keys.stop()
 
-    def open(self, token: str) -> tuple[IssuedToken, TokenIssuer] | None:
+    def open(self, token: str) -> tuple[Segments, TokenIssuer] | None:
         """Take apart a token that claims to be of one of the issuers; None for any other."""
         try:
-            opened = open_token(token)
+            opened = parse_segments(token, most=MAX_CHARACTERS)
         except NotAuthenticated:
             return None
         named = opened.payload.get("iss")
         issuer = self._issuers.get(named) if type(named) is str else None
         return None if issuer is None else (opened, issuer)
 
-    async def admit(self, token: IssuedToken, issuer: TokenIssuer) -> Admitted:
+    async def admit(self, token: Segments, issuer: TokenIssuer) -> Admitted:
         """Return who calls. Raises NotAuthenticated, StoreUnavailable."""
         with _naming(issuer):
             check_header(token)
@@ -107,26 +107,26 @@ class OtherIssuers:
         except (KeysNotFetched, Throttled):
             raise refusals.unproved("keys not fetched") from None
 
-    def _holder(self, issuer: TokenIssuer, token: IssuedToken) -> TokenHolder:
+    def _holder(self, issuer: TokenIssuer, token: Segments) -> TokenHolder:
         """Return whom the plugin finds in the claims, if that is one that it may find."""
         try:
             found: Any = issuer.identify(token.payload)
         except TokenRejected as problem:
-            raise refusals.of_nobody(str(problem)) from None
+            raise refusals.unknown_holder(str(problem)) from None
         except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
             facts = where(problem)
             if facts["place"] not in self._seen:
                 self._seen.add(facts["place"])
                 _log.error("claims not read", issuer=issuer.name, **facts)
-            raise refusals.of_nobody("claims not read") from None
+            raise refusals.unknown_holder("claims not read") from None
         if not isinstance(found, TokenHolder):
-            raise refusals.of_nobody("no holder")
+            raise refusals.unknown_holder("no holder")
         if type(found.client) is not str or not _CLIENT.fullmatch(found.client):
-            raise refusals.of_nobody("client")
+            raise refusals.unknown_holder("client")
         if found.tenant not in issuer.tenants:
-            raise refusals.of_nobody("tenant of another issuer")
+            raise refusals.unknown_holder("tenant of another issuer")
         if not _are_scopes(found.scopes):
-            raise refusals.of_nobody("scopes")
+            raise refusals.unknown_holder("scopes")
         return found
 
 

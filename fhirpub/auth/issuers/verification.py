@@ -6,41 +6,23 @@ header names a key only: ``jku``, ``jwk``, ``x5c`` and ``x5u`` are never followe
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from fhirpub.auth import refusals
 from fhirpub.auth.assertions.key_set import ALGORITHMS, PublicKey
 from fhirpub.auth.assertions.verification import names_one_of
-from fhirpub.auth.jwt import certificate_of, parse_segments
+from fhirpub.auth.jwt import Segments, certificate_of, numeric_date
 from fhirpub.plugin_api.issuers import TokenIssuer
 
 MAX_CHARACTERS = 8_192
 """Tokens of other issuers carry more than ours, such as the groups of a user."""
 
 _TYPES = ("at+jwt", "application/at+jwt", "jwt")
-_LATEST = 253_402_300_799  # the last second of the year 9999
 _AHEAD_SECONDS = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssuedToken:
-    """A token taken apart; nothing in it is proved yet."""
-
-    header: Mapping[str, Any] = field(repr=False)
-    payload: Mapping[str, Any] = field(repr=False)
-    message: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
-
-    @property
-    def kid(self) -> str:
-        """The key that its header names; empty if it names none."""
-        kid = self.header.get("kid")
-        return kid if type(kid) is str else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +33,7 @@ class Proved:
     certificate: str
 
 
-def open_token(token: str) -> IssuedToken:
-    """Take a token apart. Raises NotAuthenticated for what is no JWT."""
-    header, payload = parse_segments(token, most=MAX_CHARACTERS)
-    signed, _dot, signature = token.rpartition(".")
-    return IssuedToken(
-        header=header,
-        payload=payload,
-        message=signed.encode(),
-        signature=base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4)),
-    )
-
-
-def check_header(token: IssuedToken) -> None:
+def check_header(token: Segments) -> None:
     """Raise NotAuthenticated for a header that no token of an issuer may have."""
     kind = token.header.get("typ", "JWT")
     if type(kind) is not str or kind.lower() not in _TYPES or "crit" in token.header:
@@ -74,7 +44,7 @@ def check_header(token: IssuedToken) -> None:
         raise refusals.unproved("no kid")
 
 
-def check_signature(token: IssuedToken, keys: Sequence[PublicKey]) -> None:
+def check_signature(token: Segments, keys: Sequence[PublicKey]) -> None:
     """Raise NotAuthenticated unless the named key, which must be one, signed the token."""
     algorithm = token.header["alg"]
     named = [key for key in keys if key.kid == token.kid]
@@ -111,10 +81,7 @@ def check_claims(
 
 
 def _seconds(payload: Mapping[str, Any], name: str) -> int | float | Decimal:
-    """Return a NumericDate, which need not be an integer (RFC 7519, section 2)."""
-    value: Any = payload.get(name)
-    number = isinstance(value, int | float | Decimal) and type(value) is not bool
-    if not number or not 0 <= value <= _LATEST:
+    seconds = numeric_date(payload.get(name))
+    if seconds is None:
         raise refusals.lacks(name)
-    seconds: int | float | Decimal = value
     return seconds

@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -59,7 +60,9 @@ def service_of(config: Config, options: ServiceOptions) -> Service:
 
     Prompts for the credentials that the environment does not have.
     """
-    logging.getLogger("tornado").setLevel(logging.CRITICAL)  # what it logs is reported in words
+    library = logging.getLogger("tornado")  # what it logs is reported in words
+    click.get_current_context().call_on_close(partial(library.setLevel, library.level))
+    library.setLevel(logging.CRITICAL)
     base = (options.url or config.base_url).rstrip("/")
     _warn_of_plain_http(base)
     grant = {**_credentials(), "audience": options.audience or config.auth.audience}

@@ -62,7 +62,7 @@ class TokenIssuerContract:
         assert self.identified(issuer, claims) == self.identified(issuer, claims)
         assert claims == self.claims
 
-    def test_claims_of_nobody_are_rejected(self, issuer: TokenIssuer) -> None:
+    def test_claims_without_a_client_are_rejected(self, issuer: TokenIssuer) -> None:
         assert self.identified(issuer, {"iss": issuer.url, "aud": issuer.audience}) is None
 
     @pytest.mark.parametrize("value", _STRANGE, ids=lambda value: repr(value)[:20])

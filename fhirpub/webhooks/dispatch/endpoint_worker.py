@@ -12,7 +12,7 @@ from fhirpub.storage.webhook_contract import Delivery, Endpoint, QueuedDelivery
 from fhirpub.webhooks.dispatch.queue import WINDOW, Bucket, Queue
 from fhirpub.webhooks.dispatch.send_window import SendWindow
 from fhirpub.webhooks.management.secret_encryption import token_of
-from fhirpub.webhooks.policy.endpoint_health import ANEW, EndpointHealth
+from fhirpub.webhooks.policy.endpoint_health import NEW_HEALTH, EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy
 from fhirpub.webhooks.transport.envelope import trace_of
 from fhirpub.webhooks.transport.message import Message
@@ -73,7 +73,7 @@ class EndpointWorker:
         before, self.endpoint = self.endpoint, endpoint
         if (before.ordering, before.reopened) != (endpoint.ordering, endpoint.reopened):
             self.read = 0
-        begins = endpoint.condition == ANEW != before.condition  # as once it was enabled
+        begins = endpoint.condition == NEW_HEALTH != before.condition  # as once it was enabled
         if begins or before.url != endpoint.url:  # a new receiver has no history
             self.condition = EndpointHealth()
         if before.revision != endpoint.revision:

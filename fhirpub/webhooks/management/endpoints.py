@@ -30,7 +30,7 @@ from fhirpub.webhooks.management.endpoint_secrets import (
 )
 from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.management.trials import TestDelivery, Trials
-from fhirpub.webhooks.policy.endpoint_health import ANEW
+from fhirpub.webhooks.policy.endpoint_health import NEW_HEALTH
 from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import new_secret
 
@@ -158,7 +158,7 @@ class EndpointService:
 
         after = await self._put(tenant, endpoint_id, changed, check=check)
         if after.url != before.url:  # a new receiver has no history
-            await self._store.save_health(endpoint_id, ANEW)
+            await self._store.save_health(endpoint_id, NEW_HEALTH)
         return after
 
     async def delete(self, tenant: str, endpoint_id: str, *, check: Check = any_revision) -> None:
@@ -310,7 +310,7 @@ class EndpointService:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
             said = f"the endpoint did not take a test event ({what}): it stays disabled"
             raise BrokenRule.because(said, details=OperationProblem.ENDPOINT_TEST_FAILED)
-        await self._store.save_health(endpoint.id, ANEW)
+        await self._store.save_health(endpoint.id, NEW_HEALTH)
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from fhirpub.webhooks.policy.retry_policy import (
     Next,
 )
 
-ANEW = b"{}"
+NEW_HEALTH = b"{}"
 """The stored health of an endpoint without history, or whose history was reset."""
 
 

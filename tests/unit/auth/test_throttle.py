@@ -41,9 +41,7 @@ async def test_after_the_limit_even_a_right_secret_has_to_wait_out_the_minute() 
     assert await attempt(throttle, None) == "granted"
 
 
-async def test_failures_that_lie_in_the_future_lock_nobody_out_once_the_clock_is_set_back() -> (
-    None
-):
+async def test_failures_in_the_future_lock_no_client_out_once_the_clock_is_set_back() -> None:
     clock = HandClock()
     throttle = Throttle(1, clock=clock)
     await attempt(throttle, WRONG)

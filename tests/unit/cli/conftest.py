@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -51,7 +50,7 @@ def run_program(tmp_path: Path, environment: dict[str, str]) -> Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs a command in this process, in an empty folder.
 
     A program of its own takes most of a second to start. What differs there is tested by
@@ -64,10 +63,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         result = CliRunner().invoke(group, words, prog_name="fhirpub", input=stdin, env=variables)
         return subprocess.CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
 
-    library = logging.getLogger("tornado")
-    level = library.level
-    yield run
-    library.setLevel(level)  # `publish` changes it
+    return run
 
 
 @dataclass

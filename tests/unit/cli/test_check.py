@@ -21,6 +21,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from fhirpub.testing.store_contract import a_key
 from tests.bodies import register_body
+from tests.plugin_examples import write_metadata
 from tests.storage.older_sqlite_files import to_version_11
 
 
@@ -284,11 +285,7 @@ def test_faulty_plugins_are_explained_each_by_its_name(
     run_program: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     for name, source in FAULTY.items():
-        metadata = tmp_path / f"{name}-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
-        entry_point = f"[fhirpub.plugins]\n{name} = faulty_{name}\n"
-        (metadata / "entry_points.txt").write_text(entry_point)
+        write_metadata(tmp_path, name, {name: f"faulty_{name}"})
         (tmp_path / f"faulty_{name}.py").write_text(source)
     enabled = ["diagnosticreport", *FAULTY]
     (tmp_path / "f.toml").write_text(f"[plugins]\nenabled = {json.dumps(enabled)}")

@@ -25,6 +25,7 @@ from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.hooks import hooks_of
 from fhirpub.plugin_host.schemas import _against
 from fhirpub.plugin_host.sources import available
+from tests.plugin_examples import write_metadata
 
 TABLES = Tables.read()
 
@@ -207,11 +208,8 @@ def create_with_every_hook(name: str, folder: Path) -> None:
     done = CliRunner().invoke(new, [name, *words, "--directory", str(folder)])
     assert done.exit_code == 0, done.output
     plugin = name.lower()
-    metadata = folder / f"fhirpub_{plugin}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Name: fhirpub-{plugin}\nVersion: 1.0\n")
-    point = f"[fhirpub.plugins.v2]\n{plugin} = fhirpub_{plugin}\n"
-    (metadata / "entry_points.txt").write_text(point)
+    module = f"fhirpub_{plugin}"
+    write_metadata(folder, module, {plugin: module}, group="fhirpub.plugins.v2")
 
 
 @pytest.mark.parametrize("name", ["stream", "Immunization"])

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fhirpub.cli.settings import plugins, without_password
+from tests.plugin_examples import write_metadata
 
 
 @pytest.mark.parametrize(
@@ -50,11 +51,8 @@ def test_a_plugin_that_cannot_be_enabled_is_listed_with_the_reason(
     version: int,
     problem: str,
 ) -> None:
-    metadata = tmp_path / "lost-1.2.dist-info"
-    metadata.mkdir()
+    write_metadata(tmp_path, "lost", {"lost": "trial_lost"}, version="1.2", group=group)
     (tmp_path / "trial_lost.py").write_text(source)
-    (metadata / "METADATA").write_text("Name: lost\nVersion: 1.2\n")
-    (metadata / "entry_points.txt").write_text(f"[{group}]\nlost = trial_lost\n")
     monkeypatch.syspath_prepend(tmp_path)
 
     text = CliRunner().invoke(plugins).output

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugin_examples import write_metadata
 from tests.unit.plugin_host.installing import Install
 
 
@@ -22,11 +23,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         distribution = distribution or f"dist-{name}"
         module = f"trial_{distribution.replace('-', '_')}"
         home = tmp_path / distribution
-        metadata = home / f"{module}-1.2.dist-info"
-        metadata.mkdir(parents=True)
+        write_metadata(home, distribution, {name: module}, version="1.2", group=group)
         (home / f"{module}.py").write_text(source)
-        (metadata / "METADATA").write_text(f"Name: {distribution}\nVersion: 1.2\n")
-        (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
         monkeypatch.syspath_prepend(home)
         modules.append(module)
         return module

@@ -95,6 +95,18 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, words: str
     assert words in str(refusal.value)
 
 
+@pytest.mark.usefixtures("broker")
+def test_what_several_plugins_refuse_is_named_at_once(install: Install, tmp_path: Path) -> None:
+    install("other", PLUGIN % "Broker", group=V2)
+    text = "[broker]\nseconds = 0\n[other]\nseconds = 0\n"
+
+    with pytest.raises(ConfigurationError) as refusal:
+        read(tmp_path, text, FHIRPUB_PLUGINS__ENABLED="broker,other")
+
+    lines = [f"[{name}] seconds must be above 0" for name in ("broker", "other")]
+    assert str(refusal.value).splitlines() == lines
+
+
 def test_a_plugin_is_not_imported_for_settings_that_it_does_not_have(
     install: Install, tmp_path: Path
 ) -> None:

@@ -221,9 +221,7 @@ async def test_tenants_share_no_set_and_slow_sites_of_one_stop_no_other(
     assert site.asked[-1] == (URL, "other")
 
 
-async def test_a_fetch_that_is_under_way_ends_with_the_service(
-    keys: PublishedKeys, site: Site
-) -> None:
+async def test_a_fetch_in_progress_ends_with_the_service(keys: PublishedKeys, site: Site) -> None:
     site.open.clear()
     waiting = asyncio.create_task(kids(keys))
     await asyncio.sleep(0)

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-
-@dataclass
-class Answer:
-    body: bytes = b""
-    cache_control: str = ""
-    problem: str = ""
+from fhirpub.webhooks.transport.response import Retrieved
 
 
 class Site:
@@ -31,9 +25,9 @@ class Site:
         self.documents[f"{issuer}/.well-known/openid-configuration"] = orjson.dumps(document)
         self.documents[f"{issuer}/keys"] = keys
 
-    async def fetch(self, url: str, tenant: str) -> Answer:
+    async def fetch(self, url: str, tenant: str) -> Retrieved:
         self.asked.append((url, tenant))
         await self.open.wait()
         if self.problem or url not in self.documents:
-            return Answer(problem=self.problem or "status 404")
-        return Answer(self.documents[url])
+            return Retrieved(problem=self.problem or "status 404")
+        return Retrieved(body=self.documents[url])

@@ -30,8 +30,8 @@ KEY = pair("ES256", "corp-1")
 
 def identify(claims: Mapping[str, Any]) -> TokenHolder:
     """Return a holder as the claims say, without a check of any kind."""
-    if "nobody" in claims:
-        raise TokenRejected("nobody")
+    if "rejected" in claims:
+        raise TokenRejected("no client")
     if "fault" in claims:
         raise KeyError(claims["fault"])
     return claims.get("holder") or TokenHolder(
@@ -163,7 +163,7 @@ async def test_own_tokens_are_verified_as_ever(corp: Corp) -> None:
         ({"typ": "ID"}, "typ of the claims"),
         ({"typ": "Refresh"}, "typ of the claims"),
         ({"cnf": {"jkt": "x"}}, "cnf"),
-        ({"nobody": 1}, "nobody"),
+        ({"rejected": 1}, "no client"),
         ({"fault": "s3cret"}, "claims not read"),
         ({"client_id": ""}, "client"),
         ({"client_id": "two words"}, "client"),
@@ -394,7 +394,7 @@ async def test_an_issuer_that_is_away_takes_down_no_token_with_a_known_key(corp:
     await corp.tokens.caller(bearer(corp.token()))
 
 
-async def test_a_slow_issuer_holds_nobody_else_up(corp: Corp) -> None:
+async def test_a_slow_issuer_delays_no_token_of_others(corp: Corp) -> None:
     corp.site.open.clear()
     waiting = asyncio.create_task(corp.tokens.caller(bearer(corp.token())))
     await asyncio.sleep(0.01)

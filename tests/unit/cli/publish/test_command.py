@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,16 @@ def test_it_asks_for_a_token_and_sends_it(run: Any, stub: Any, report: str) -> N
     assert path == "/fhir/r4/DiagnosticReport/$register"
     assert headers["Authorization"] == "Bearer a.b.c"
     assert headers["Content-Type"] == "application/fhir+json"
+
+
+def test_it_leaves_the_level_of_the_library_as_it_was(run: Any, stub: Any, report: str) -> None:
+    stub.answers = [PUBLISHED]
+    level = logging.getLogger("tornado").level
+
+    run("publish", report, "--url", stub.address, **CREDENTIALS)
+
+    assert len(sent(stub)) == 1
+    assert logging.getLogger("tornado").level == level
 
 
 def test_json_is_one_object_and_nothing_else(run: Any, stub: Any, report: str) -> None:

@@ -53,7 +53,7 @@ async def test_what_another_process_has_appended_is_not_in_the_way(
     assert [delivery.sequence for delivery in made] == [3, 4]
 
 
-async def test_an_event_is_appended_once_whoever_was_first(appenders: list[Appender]) -> None:
+async def test_an_event_is_appended_once_by_two_processes(appenders: list[Appender]) -> None:
     ours, theirs = appenders
     await theirs.append(ENDPOINT, [an_event(1), an_event(2)])
 

@@ -11,7 +11,7 @@ import pytest
 from fhirpub.errors import VersionConflict
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.testing.clock import HandClock
-from fhirpub.webhooks.policy.endpoint_health import ANEW
+from fhirpub.webhooks.policy.endpoint_health import NEW_HEALTH
 from tests.webhooks.harness import TENANT, WebhookHarness, open_harness
 
 URL = "http://127.0.0.1:9/hook"
@@ -64,4 +64,4 @@ async def test_an_endpoint_that_moved_leaves_its_failures_behind(harness: Webhoo
 
     stored = await harness.store.endpoint(TENANT, added.id)
     assert stored is not None
-    assert stored.condition == ANEW
+    assert stored.condition == NEW_HEALTH
