@@ -21,10 +21,11 @@ _PLAIN = ValueForm()
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """An identifier of a resource, where it stands as FHIRPath, and its place among the best."""
+    """An identifier that can be the key: where it stands as FHIRPath, and how good it is."""
 
     at: str
     item: JsonObject
+    key: Key
     rank: tuple[int, ...]
 
 
@@ -105,19 +106,23 @@ class Identification:
                 number += 1
                 if number > self.rule.most:
                     return []
-                rank = self._rank(item)
-                if rank is not None:
-                    found.append(Identifier(at, item, (place, *rank)))
+                key = self._key_of(item)
+                rank = None if key is None else self._rank(item)
+                if key is not None and rank is not None:
+                    found.append(Identifier(at, item, key, (place, *rank)))
         return found
 
-    def _rank(self, item: Any) -> list[int] | None:
+    def _key_of(self, item: Any) -> Key | None:
+        """Return the key that an identifier can be; None if nothing would be left of its value."""
         if type(item) is not dict:
             return None
         system, value = item.get("system"), item.get("value")
         if type(system) is not str or type(value) is not str:
             return None
-        if value and not self.normal(system, value):
-            return None
+        normal = self.normal(system, value)
+        return None if value and not normal else (system, normal)
+
+    def _rank(self, item: JsonObject) -> list[int] | None:
         rank = []
         for names, read in self._lists:
             best = min((names.index(one) for one in read(item) if one in names), default=-1)
@@ -134,17 +139,13 @@ class Identification:
         best: dict[Key, Identifier] = {}
         for one in candidates:
             if one.rank == least:
-                best.setdefault(self.key_of(one.item), one)
+                best.setdefault(one.key, one)
         return [*best.values()]
 
-    def key_of(self, item: JsonObject) -> Key:
-        """Return the key that an identifier with system and value is."""
-        return item["system"], self.normal(item["system"], item["value"])
-
-    def chosen_in(self, resource: Mapping[str, Any]) -> JsonObject | None:
+    def chosen_in(self, resource: Mapping[str, Any]) -> Identifier | None:
         """Return the identifier that is the key; None if none is, or several are as good."""
         best = self.best_of(self.candidates_in(resource))
-        return best[0].item if len(best) == 1 else None
+        return best[0] if len(best) == 1 else None
 
     def key_in(self, resource: Mapping[str, Any]) -> Key | None:
         """Return the key of a resource that may not be valid; None if there is none."""
@@ -162,7 +163,7 @@ class Identification:
             except Exception:  # noqa: BLE001 - the resource is not validated yet
                 return None
         chosen = self.chosen_in(resource)
-        return None if chosen is None else self.key_of(chosen)
+        return None if chosen is None else chosen.key
 
     def matches_of(self, matches: Sequence[TokenMatch]) -> list[TokenMatch]:
         """Return tokens of identifiers with values in the form in which they are stored.
