@@ -16,6 +16,8 @@ from fhirpub.storage.criteria import TokenMatch
 
 MAX_IDENTIFIER_LENGTH = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
+MAX_TYPES = 20
+"""So many codings the type of an identifier may have at most."""
 _PLAIN = ValueForm()
 
 
@@ -189,14 +191,10 @@ class Identification:
     @property
     def described(self) -> str:
         """What keys depend on, as JSON to compare; empty for the rule of types without one."""
-        rule, usual = self.rule, EXACTLY_ONE
-        names = ("elements", "uses", "types", "systems")
-        said: JsonObject = {
-            name: [*getattr(rule, name)]
-            for name in names
-            if getattr(rule, name) != getattr(usual, name)
-        }
-        forms = {one.system: described for one in rule.forms if (described := _described(one))}
+        rule = self.rule
+        said = _unlike(rule, EXACTLY_ONE, "elements", "uses", "types", "systems")
+        steps = "blanks", "prefix", "remove", "case"
+        forms = {one.system: how for one in rule.forms if (how := _unlike(one, _PLAIN, *steps))}
         said |= {"forms": forms} if forms else {}
         said |= {"key_version": rule.key_version} if rule.key is not None else {}
         return dumps(said).decode() if said else ""
@@ -213,12 +211,10 @@ def made_key(make: Callable[[Mapping[str, Any]], Any], resource: Mapping[str, An
     return system, value
 
 
-def _described(form: ValueForm) -> JsonObject:
-    usual = _PLAIN
-    names = ("blanks", "prefix", "remove", "case")
-    return {
-        name: getattr(form, name) for name in names if getattr(form, name) != getattr(usual, name)
-    }
+def _unlike(declared: object, usual: object, *names: str) -> JsonObject:
+    """Return those of the attributes that are not the usual ones."""
+    values = {name: getattr(declared, name) for name in names}
+    return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
 
 def _uses(item: JsonObject) -> Sequence[Any]:
@@ -231,14 +227,19 @@ def _systems(item: JsonObject) -> Sequence[Any]:
 
 def _types(item: JsonObject) -> Sequence[Any]:
     """Return the codes of the types of an identifier, alone and with their systems."""
-    concept = item.get("type")
-    codings = concept.get("coding") if type(concept) is dict else None
     found: list[Any] = []
-    for coding in codings[:20] if type(codings) is list else ():
+    for coding in type_codings(item)[:MAX_TYPES]:
         code = coding.get("code") if type(coding) is dict else None
         if type(code) is str:
             found += [code, f"{coding.get('system', '')}|{code}"]
     return found or ("",)
+
+
+def type_codings(item: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the codings of the type of an identifier, whatever its structure is."""
+    concept = item.get("type")
+    codings = concept.get("coding") if isinstance(concept, dict) else ()
+    return codings if isinstance(codings, list) else ()
 
 
 _known: dict[int, tuple[IdentifierRule, Identification]] = {}
