@@ -53,12 +53,7 @@ def has_usual_identifier(resource: JsonObject, resource_type: ResourceType) -> b
     one = sent[0] if type(sent) is list and len(sent) == 1 else sent
     if type(one) is not dict or "type" in one or not identification.is_plain:
         return not any(_of_only_one(resource, identification, is_list=type(sent) is list))
-    system, value = one.get("system", ""), one.get("value", "")
-    return (
-        bool(value.strip())
-        and len(system) + len(value) <= MAX_IDENTIFIER_LENGTH
-        and ABSOLUTE_URI.fullmatch(system) is not None
-    )
+    return not any(_of_key(one.get("system", ""), one.get("value", "")))
 
 
 def refuse_other_key(
