@@ -12,11 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
-from fhirpub.interactions.identity.stored_rules import (
-    changed_rules,
-    described_rules,
-    refuse_other_keys,
-)
+from fhirpub.interactions.identity.stored_rules import described_rules, refuse_other_keys
 from fhirpub.interactions.indexing.persons import is_own, persons_of
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType
@@ -37,13 +33,12 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     are left as they are. Raises StoreUnavailable, and ConfigurationError if the types declare
     other keys for what is stored.
     """
-    rules = {name: search_indexer.rules for name, search_indexer in searched.items()}
-    before, types = await refuse_changed_keys(store, searched), _registered(searched)
-    after = {**before, **rules, **described_rules(types, before)}
+    before = await refuse_changed_keys(store, searched)
+    after = _rules_after(searched, before)
     if after == before:
         return
     tenants = {tenant.id: tenant for tenant in await store.tenants()}
-    changed = {name for name in rules if rules[name] != before.get(name)}
+    changed = {name for name in searched if after[name] != before.get(name)}
     there = {name for name in changed if await _is_there(searched[name], tenants, store)}
     if there:
         await _take_anew({name: searched[name] for name in there}, tenants, store)
@@ -65,9 +60,15 @@ async def refuse_changed_keys(
 async def is_indexed(store: Store, searched: Mapping[str, SearchIndexer]) -> bool:
     """Return whether the values in a store are those that these types are searched by."""
     before = await _rules_in(store)
-    if changed_rules(_registered(searched), before):
-        return False
-    return all(before.get(name) == one.rules for name, one in searched.items())
+    return _rules_after(searched, before) == before
+
+
+def _rules_after(
+    searched: Mapping[str, SearchIndexer], before: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the rules of a store once it holds what these types are searched by."""
+    rules = {name: one.rules for name, one in searched.items()}
+    return {**before, **rules, **described_rules(_registered(searched), before)}
 
 
 def _registered(searched: Mapping[str, SearchIndexer]) -> dict[str, ResourceType]:
