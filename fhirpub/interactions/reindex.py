@@ -8,11 +8,15 @@ it should find. See ADR 19.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
-from fhirpub.interactions.identity.stored_rules import described_rules, refuse_other_keys
+from fhirpub.interactions.identity.stored_rules import (
+    described_rules,
+    is_found,
+    refuse_other_keys,
+)
 from fhirpub.interactions.indexing.persons import is_own, persons_of
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType
@@ -39,7 +43,7 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
         return
     tenants = {tenant.id: tenant for tenant in await store.tenants()}
     changed = {name for name in searched if after[name] != before.get(name)}
-    there = {name for name in changed if await _is_there(searched[name], tenants, store)}
+    there = {name for name in changed if await is_found(_any_of(searched[name]), tenants, store)}
     if there:
         await _take_anew({name: searched[name] for name in there}, tenants, store)
     await store.put_search_rules(dumps(after).decode())
@@ -83,13 +87,10 @@ async def _rules_in(store: Store) -> JsonObject:
     return rules
 
 
-async def _is_there(of: SearchIndexer, tenants: Collection[str], store: Store) -> bool:
+def _any_of(of: SearchIndexer) -> SearchQuery:
+    """Return the search for a resource of a type, or a member of others."""
     has_members = of.member is not None
-    query = SearchQuery(type=of.type.name, limit=1, count_up_to=0, has_members=has_members)
-    for tenant in tenants:
-        if (await store.search(tenant, query)).versions:
-            return True
-    return False
+    return SearchQuery(type=of.type.name, limit=1, count_up_to=0, has_members=has_members)
 
 
 async def _take_anew(
