@@ -173,16 +173,6 @@ def has_range(criterion: Condition) -> bool:
     )
 
 
-def has_member_range(criterion: Condition) -> bool:
-    """Return whether indexes over members lead to all candidates of a condition among them."""
-    if isinstance(criterion, Either):
-        groups = criterion.groups
-        return bool(groups) and all(any(map(has_member_range, group)) for group in groups)
-    return has_range(criterion) and all(
-        not isinstance(item, TokenMatch) or item.value or item.of for item in criterion.any_of
-    )
-
-
 def is_in_order(criterion: Condition) -> bool:
     """Return whether an index over the values has all candidates of a criterion newest first."""
     return (
