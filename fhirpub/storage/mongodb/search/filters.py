@@ -106,14 +106,11 @@ def _token(name: str, *conditions: Filter) -> Filter:
 
 def _text(name: str, wanted: TextMatch) -> Filter:
     if wanted.anywhere:
-        part = "".join(
-            one if one.isalnum() else f"\\x{{{ord(one):x}}}" for one in wanted.beginning
-        )
-        return _token(
-            name, {"key": {"$regex": part}}, {} if wanted.kind is None else {"rest": wanted.kind}
-        )
-    range_ = {"$gte": wanted.beginning} | ({} if wanted.end is None else {"$lt": wanted.end})
-    return _token(name, {"key": range_}, {} if wanted.kind is None else {"rest": wanted.kind})
+        escaped = (one if one.isalnum() else f"\\x{{{ord(one):x}}}" for one in wanted.beginning)
+        key = {"$regex": "".join(escaped)}
+    else:
+        key = {"$gte": wanted.beginning} | ({} if wanted.end is None else {"$lt": wanted.end})
+    return _token(name, {"key": key}, {} if wanted.kind is None else {"rest": wanted.kind})
 
 
 def _at_time(name: str, wanted: TimeMatch) -> Filter:
@@ -142,9 +139,9 @@ def _match_stored(name: str, wanted: Filter) -> Filter:
     return {"search": {"$elemMatch": {"name": name, **known}}}
 
 
-def compares(condition: Condition, name: str) -> bool:
-    """Return whether a criterion is about this name."""
-    return isinstance(condition, Criterion) and condition.name == name
+def compares(condition: Condition, *names: str) -> bool:
+    """Return whether a criterion is about one of these names."""
+    return isinstance(condition, Criterion) and condition.name in names
 
 
 def may_be_owned(criterion: Condition) -> TypeGuard[Criterion]:

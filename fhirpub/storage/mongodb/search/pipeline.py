@@ -240,7 +240,7 @@ class _Alone(_Source):
         super().__init__(tenant, query, conditions)
         self.in_order = index not in (None, BY_SEARCH_VALUE)
         self.fetches = index == BY_TIME and not all(
-            any(compares(one, name) for name in COLUMNS) for one in query.criteria
+            compares(one, *COLUMNS) for one in query.criteria
         )
         self.is_by_time = index == BY_SEARCH_VALUE and any(map(is_in_order, query.criteria))
 
