@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fhirpub.testing.service import Answer
 from tests.bodies import organization, patient, report
 
 RESULTS = "https://lab.example/results"
@@ -59,6 +60,16 @@ def panel(value: str, *entries: dict[str, Any], **changes: Any) -> dict[str, Any
             for resource in (*every, *entries)
         ],
     }
+
+
+def addresses(answer: Answer) -> list[str]:
+    """Return the addresses of the members that a registration answers with."""
+    assert answer.status == 201, answer.body
+    return [
+        entry["valueReference"]["reference"]
+        for entry in answer.json["parameter"]
+        if "valueReference" in entry
+    ]
 
 
 def _entry_name(resource: dict[str, Any]) -> str:
