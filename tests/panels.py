@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fhirpub.testing.service import Answer
-from tests.bodies import organization, patient, report
+from tests.bodies import organization, patient, report, with_changes
 
 RESULTS = "https://lab.example/results"
 LOINC = "http://loinc.org"
@@ -27,7 +27,7 @@ def result(local_id: str, value: float = 13.2, **changes: Any) -> dict[str, Any]
             "code": "g/dL",
         },
     }
-    return {name: item for name, item in (resource | changes).items() if item is not None}
+    return with_changes(resource, changes)
 
 
 def specimen(local_id: str = "blood", **changes: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def specimen(local_id: str = "blood", **changes: Any) -> dict[str, Any]:
         "subject": {"reference": "Patient/p1"},
         "collection": {"collectedDateTime": "2026-11-20T09:00:00Z"},
     }
-    return {name: item for name, item in (resource | changes).items() if item is not None}
+    return with_changes(resource, changes)
 
 
 def panel(value: str, *entries: dict[str, Any], **changes: Any) -> dict[str, Any]:
