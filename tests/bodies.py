@@ -14,6 +14,11 @@ PDF = (
 SYSTEM = "https://lab.example/reports"
 
 
+def with_changes(element: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return an element with changes; one to None leaves a member out."""
+    return {name: item for name, item in (element | changes).items() if item is not None}
+
+
 def document(data: bytes = PDF, **changes: Any) -> dict[str, Any]:
     """Return an attachment; a change to None leaves the element out."""
     attachment = {
@@ -23,7 +28,7 @@ def document(data: bytes = PDF, **changes: Any) -> dict[str, Any]:
         "hash": hashlib.sha256(data).hexdigest(),
         "creation": "2026-11-20T10:05:00Z",
     }
-    return {name: value for name, value in (attachment | changes).items() if value is not None}
+    return with_changes(attachment, changes)
 
 
 def patient(**changes: Any) -> dict[str, Any]:
@@ -50,7 +55,7 @@ def patient(**changes: Any) -> dict[str, Any]:
         "gender": "female",
         "birthDate": "1980-02-29",
     }
-    return {name: value for name, value in (resource | changes).items() if value is not None}
+    return with_changes(resource, changes)
 
 
 def organization(**changes: Any) -> dict[str, Any]:
@@ -61,7 +66,7 @@ def organization(**changes: Any) -> dict[str, Any]:
         "name": "Laboratorio Uno",
         "identifier": [{"system": "https://registry.example/organizations", "value": "77"}],
     }
-    return {name: value for name, value in (resource | changes).items() if value is not None}
+    return with_changes(resource, changes)
 
 
 def report(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any]:
@@ -90,7 +95,7 @@ def report(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any
         "conclusion": "Within the reference ranges",
         "presentedForm": [document()],
     }
-    return {name: item for name, item in (resource | changes).items() if item is not None}
+    return with_changes(resource, changes)
 
 
 def self_contained(value: str, **changes: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.bodies import document, organization, parameters, patient
+from tests.bodies import document, organization, parameters, patient, with_changes
 from tests.compositions import practitioner
 
 DICOM = "urn:dicom:uid"
@@ -23,7 +23,7 @@ def specimen(value: str, *, system: str, **changes: Any) -> dict[str, Any]:
         "collection": {"collectedDateTime": "2026-11-20T08:00:00Z"},
         "container": [{"identifier": [{"system": TUBES, "value": f"t {value}"}]}],
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def imaging_study(uid: str, *, system: str = DICOM, **changes: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def imaging_study(uid: str, *, system: str = DICOM, **changes: Any) -> dict[str,
         "numberOfSeries": 1,
         "description": "Chest, two views",
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def document_reference(value: str, *, system: str, **changes: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def document_reference(value: str, *, system: str, **changes: Any) -> dict[str, 
         "custodian": {"reference": "Organization/o1"},
         "content": [{"attachment": document()}],
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def immunization(value: str, *, system: str, **changes: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def immunization(value: str, *, system: str, **changes: Any) -> dict[str, Any]:
         "lotNumber": "QX-0417",
         "performer": [{"actor": {"reference": "Practitioner/d1"}}],
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def with_patient(resource: dict[str, Any], **others: Any) -> dict[str, Any]:
@@ -97,7 +97,3 @@ def with_author(resource: dict[str, Any], **others: Any) -> dict[str, Any]:
 def with_custodian(resource: dict[str, Any]) -> dict[str, Any]:
     """Return a body of ``$register`` with a document, its patient, author and custodian."""
     return with_author(resource, organization=organization())
-
-
-def _with(resource: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    return {name: item for name, item in (resource | changes).items() if item is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.bodies import organization, parameters, patient
+from tests.bodies import organization, parameters, patient, with_changes
 
 SYSTEM = "https://clinic.example/compositions"
 V2_0203 = "http://terminology.hl7.org/CodeSystem/v2-0203"
@@ -30,7 +30,7 @@ def practitioner(**changes: Any) -> dict[str, Any]:
         "gender": "female",
         "birthDate": "1974-11-02",
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def encounter(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def encounter(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, 
         "diagnosis": [{"condition": {"display": "Essential hypertension"}, "rank": 1}],
         "serviceProvider": {"reference": "Organization/o1"},
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def medication_request(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def medication_request(value: str, *, system: str = SYSTEM, **changes: Any) -> d
         },
         "substitution": {"allowedBoolean": True},
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def service_request(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def service_request(value: str, *, system: str = SYSTEM, **changes: Any) -> dict
         "performer": [{"reference": "Organization/o1"}],
         "patientInstruction": "Nothing to eat for eight hours before",
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def device_request(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def device_request(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[
         "performer": {"reference": "Organization/o1"},
         "reasonCode": [{"text": "Unsteady gait"}],
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def observation(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def observation(value: str, *, system: str = SYSTEM, **changes: Any) -> dict[str
             },
         ],
     }
-    return _with(resource, changes)
+    return with_changes(resource, changes)
 
 
 def register_body(resource: dict[str, Any], **author: Any) -> dict[str, Any]:
@@ -171,10 +171,6 @@ def register_body(resource: dict[str, Any], **author: Any) -> dict[str, Any]:
         practitioner=practitioner(**author),
         **own,
     )
-
-
-def _with(resource: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    return {name: item for name, item in (resource | changes).items() if item is not None}
 
 
 def _identifier(system: str, value: str, kind: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.bodies import organization, patient, report
+from fhirpub.testing.service import Answer
+from tests.bodies import organization, patient, report, with_changes
 
 RESULTS = "https://lab.example/results"
 LOINC = "http://loinc.org"
@@ -26,7 +27,7 @@ def result(local_id: str, value: float = 13.2, **changes: Any) -> dict[str, Any]
             "code": "g/dL",
         },
     }
-    return {name: item for name, item in (resource | changes).items() if item is not None}
+    return with_changes(resource, changes)
 
 
 def specimen(local_id: str = "blood", **changes: Any) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def specimen(local_id: str = "blood", **changes: Any) -> dict[str, Any]:
         "subject": {"reference": "Patient/p1"},
         "collection": {"collectedDateTime": "2026-11-20T09:00:00Z"},
     }
-    return {name: item for name, item in (resource | changes).items() if item is not None}
+    return with_changes(resource, changes)
 
 
 def panel(value: str, *entries: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -59,6 +60,16 @@ def panel(value: str, *entries: dict[str, Any], **changes: Any) -> dict[str, Any
             for resource in (*every, *entries)
         ],
     }
+
+
+def addresses(answer: Answer) -> list[str]:
+    """Return the addresses of the members that a registration answers with."""
+    assert answer.status == 201, answer.body
+    return [
+        entry["valueReference"]["reference"]
+        for entry in answer.json["parameter"]
+        if "valueReference" in entry
+    ]
 
 
 def _entry_name(resource: dict[str, Any]) -> str:

@@ -165,13 +165,9 @@ class SearchIndexer:
             *([self._chain_of_member] if self._chain_of_member else ()),
             *([sorted(self.statements)] if self.statements else ()),
             *(self.person_systems if self.statements or self._chain_of_member else ()),
-            *([self.identification.described] if self._has_normal_forms else ()),
+            *([self.identification.described] if self.identification.has_forms else ()),
         ]
         return hashlib.sha256(dumps(described)).hexdigest()[:16]
-
-    @property
-    def _has_normal_forms(self) -> bool:
-        return self.identification.has_forms
 
     def chains_of(self, known: ResolvedParameter, target: str) -> list[str]:
         """Return under which names the identifiers of what is referred to are stored."""
@@ -309,7 +305,7 @@ class SearchIndexer:
                 found = values_at(resource, head, rest)
             elif type(found) is not list:
                 found = (found,)
-            if self._has_normal_forms and name == IDENTIFIERS:
+            if self.identification.has_forms and name == IDENTIFIERS:
                 found = [self._in_normal_form(item) for item in found]
             for item in found:
                 take(values, name, item, self)
@@ -329,7 +325,7 @@ class SearchIndexer:
         for name, head, rest in self._taken_typed:
             for item in values_at(resource, head, rest) if head in resource else ():
                 if "type" in item:
-                    is_key = self._has_normal_forms and name in _TYPED_IDENTIFIERS
+                    is_key = self.identification.has_forms and name in _TYPED_IDENTIFIERS
                     extract_typed(values, name, self._in_normal_form(item) if is_key else item)
         if not ids:
             return values

@@ -8,13 +8,13 @@ it should find. See ADR 19.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 from fhirpub.interactions.identity.stored_rules import (
-    changed_rules,
     described_rules,
+    is_found,
     refuse_other_keys,
 )
 from fhirpub.interactions.indexing.persons import is_own, persons_of
@@ -37,14 +37,13 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     are left as they are. Raises StoreUnavailable, and ConfigurationError if the types declare
     other keys for what is stored.
     """
-    rules = {name: search_indexer.rules for name, search_indexer in searched.items()}
-    before, types = await refuse_changed_keys(store, searched), _registered(searched)
-    after = {**before, **rules, **described_rules(types, before)}
+    before = await refuse_changed_keys(store, searched)
+    after = _rules_after(searched, before)
     if after == before:
         return
     tenants = {tenant.id: tenant for tenant in await store.tenants()}
-    changed = {name for name in rules if rules[name] != before.get(name)}
-    there = {name for name in changed if await _is_there(searched[name], tenants, store)}
+    changed = {name for name in searched if after[name] != before.get(name)}
+    there = {name for name in changed if await is_found(_any_of(searched[name]), tenants, store)}
     if there:
         await _take_anew({name: searched[name] for name in there}, tenants, store)
     await store.put_search_rules(dumps(after).decode())
@@ -65,9 +64,15 @@ async def refuse_changed_keys(
 async def is_indexed(store: Store, searched: Mapping[str, SearchIndexer]) -> bool:
     """Return whether the values in a store are those that these types are searched by."""
     before = await _rules_in(store)
-    if changed_rules(_registered(searched), before):
-        return False
-    return all(before.get(name) == one.rules for name, one in searched.items())
+    return _rules_after(searched, before) == before
+
+
+def _rules_after(
+    searched: Mapping[str, SearchIndexer], before: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the rules of a store once it holds what these types are searched by."""
+    rules = {name: one.rules for name, one in searched.items()}
+    return {**before, **rules, **described_rules(_registered(searched), before)}
 
 
 def _registered(searched: Mapping[str, SearchIndexer]) -> dict[str, ResourceType]:
@@ -82,13 +87,10 @@ async def _rules_in(store: Store) -> JsonObject:
     return rules
 
 
-async def _is_there(of: SearchIndexer, tenants: Collection[str], store: Store) -> bool:
+def _any_of(of: SearchIndexer) -> SearchQuery:
+    """Return the search for a resource of a type, or a member of others."""
     has_members = of.member is not None
-    query = SearchQuery(type=of.type.name, limit=1, count_up_to=0, has_members=has_members)
-    for tenant in tenants:
-        if (await store.search(tenant, query)).versions:
-            return True
-    return False
+    return SearchQuery(type=of.type.name, limit=1, count_up_to=0, has_members=has_members)
 
 
 async def _take_anew(

@@ -10,11 +10,10 @@ from fhirpub.plugin_api import Part, ResourceType, SearchParameter
 from fhirpub.plugin_api.event import EVENT_TYPE
 from fhirpub.plugin_api.search import SEARCH_TYPES
 from fhirpub.plugin_host.functions import matches, wrong_function
-from fhirpub.plugin_host.identifier_check import identifier_problems_of
+from fhirpub.plugin_host.identifier_check import ELEMENT_PATH, identifier_problems_of
 from fhirpub.problems import ALL
 
 _TYPE = re.compile(r"[A-Z][A-Za-z]*")
-_PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
 _PARAMETER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ELEMENT_OR_CHOICE = re.compile(r"[a-z][A-Za-z0-9]*(\[x\])?")
 _CODE = re.compile(r"[^\s]+( [^\s]+)*")
@@ -33,9 +32,9 @@ _SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "create_statuses": (frozenset, _CODE),
     "update_statuses": (frozenset, _CODE),
     "updatable": (frozenset, _ELEMENT_OR_CHOICE),
-    "attachments": (tuple, _PATH),
-    "times": (tuple, _PATH),
-    "codings": (tuple, _PATH),
+    "attachments": (tuple, ELEMENT_PATH),
+    "times": (tuple, ELEMENT_PATH),
+    "codings": (tuple, ELEMENT_PATH),
     "summary": (tuple, _ELEMENT_OR_CHOICE),
     "event_types": (tuple, EVENT_TYPE),
 }
@@ -104,9 +103,9 @@ def _malformed_parts(parts: Any) -> Iterator[str]:
 
 _MEMBER_SHAPES: Mapping[str, tuple[type[Any], re.Pattern[str]]] = {
     "statuses": (frozenset, _CODE),
-    "times": (tuple, _PATH),
-    "codings": (tuple, _PATH),
-    "acyclic": (tuple, _PATH),
+    "times": (tuple, ELEMENT_PATH),
+    "codings": (tuple, ELEMENT_PATH),
+    "acyclic": (tuple, ELEMENT_PATH),
 }
 
 
@@ -120,7 +119,7 @@ def _malformed_member(part: Part) -> Iterator[str]:
         strange = [item for item in value if not matches(shape, item)]
         yield from (f"{field} holds {item!r}, which cannot be a name" for item in strange)
     yield from _malformed_search(part)
-    if part.patient and not matches(_PATH, part.patient):
+    if part.patient and not matches(ELEMENT_PATH, part.patient):
         yield f"patient: {part.patient!r} is not the name of an element"
     only = [field for field in (*_MEMBER_SHAPES, "search", "patient") if getattr(part, field)]
     if not part.repeats and only:
@@ -159,7 +158,7 @@ def _malformed_elements(parameter: SearchParameter) -> Iterator[str]:
     elif not isinstance(paths, tuple) or not paths:
         yield "paths must be a tuple of element paths, at least one"
     else:
-        strange = [one for one in paths if not matches(_PATH, one)]
+        strange = [one for one in paths if not matches(ELEMENT_PATH, one)]
         yield from (f"{one!r} cannot be the path of an element" for one in strange)
 
 
@@ -235,6 +234,6 @@ def _part_problems(declared: ResourceType) -> list[str]:
             found.append(f"part {part.name}: {part.type!r} is not the name of a FHIR type")
         if part.repeats:
             found += [f"part {part.name}: {said}" for said in _search_problems(part)]
-        if not matches(_PATH, part.referred_by) and (part.required or part.referred_by != ""):
+        if not matches(ELEMENT_PATH, part.referred_by) and (part.required or part.referred_by):
             found.append(f"part {part.name}: {part.referred_by!r} is not the name of an element")
     return found

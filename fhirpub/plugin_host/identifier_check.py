@@ -14,7 +14,7 @@ from fhirpub.plugin_host.functions import wrong_function
 
 MAX_IDENTIFIERS = 100
 """So many identifiers a rule may allow at most: each is compared, and is a search value."""
-_PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
+ELEMENT_PATH = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
 _USES = ("", "usual", "official", "temp", "secondary", "old")
 
 
@@ -93,7 +93,7 @@ def _contradictions(rule: IdentifierRule) -> Iterator[str]:
     elif rule.key_version != EXACTLY_ONE.key_version:
         yield "key_version is set, but there is no function key"
     for path in rule.elements:
-        if _PATH.fullmatch(path) is None:
+        if ELEMENT_PATH.fullmatch(path) is None:
             yield f"elements holds {path!r}, which cannot be the path of an element"
     yield from (f"uses: there is no use {use}" for use in rule.uses if use not in _USES)
     yield from _wrong_systems(rule)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fhirpub.plugin_api import Part, practitioner, r4_composite, r4_parameter
+from fhirpub.plugin_api import Part, practitioner, r4_parameter
+from fhirpub_observation.search import USUAL, VALUES
 
 _RESULT = {
     "resourceType": "Observation",
@@ -58,64 +59,12 @@ RESULT = Part(
     ),
     codings=("category", "code", "dataAbsentReason", "interpretation", "component.code"),
     search=(
-        r4_parameter("Observation-category", "token", "category"),
-        r4_parameter("clinical-code", "token", "code"),
-        r4_parameter(
-            "clinical-date",
-            "date",
-            "effectiveDateTime",
-            "effectiveInstant",
-            "effectivePeriod",
-            "effectiveTiming",
-        ),
-        r4_parameter("Observation-subject", "reference", "subject"),
-        r4_parameter("Observation-performer", "reference", "performer"),
+        *USUAL,
         r4_parameter("Observation-specimen", "reference", "specimen"),
         r4_parameter("Observation-based-on", "reference", "basedOn"),
         r4_parameter("Observation-has-member", "reference", "hasMember"),
         r4_parameter("Observation-derived-from", "reference", "derivedFrom"),
-        r4_parameter("Observation-value-concept", "token", "valueCodeableConcept"),
-        r4_parameter("Observation-value-date", "date", "valueDateTime", "valuePeriod"),
-        r4_parameter("Observation-value-quantity", "quantity", "valueQuantity"),
-        r4_parameter(
-            "Observation-value-string", "string", "valueString", "valueCodeableConcept.text"
-        ),
-        r4_composite("Observation-code-value-concept", "code", "value-concept"),
-        r4_composite("Observation-code-value-date", "code", "value-date"),
-        r4_composite("Observation-code-value-quantity", "code", "value-quantity"),
-        r4_composite("Observation-code-value-string", "code", "value-string"),
-        r4_parameter("Observation-component-code", "token", "component.code"),
-        r4_parameter(
-            "Observation-component-value-concept", "token", "component.valueCodeableConcept"
-        ),
-        r4_parameter(
-            "Observation-component-value-quantity", "quantity", "component.valueQuantity"
-        ),
-        r4_composite(
-            "Observation-component-code-value-concept", "component-code", "component-value-concept"
-        ),
-        r4_composite(
-            "Observation-component-code-value-quantity",
-            "component-code",
-            "component-value-quantity",
-        ),
-        r4_parameter("Observation-combo-code", "token", "code", "component.code"),
-        r4_parameter(
-            "Observation-combo-value-concept",
-            "token",
-            "valueCodeableConcept",
-            "component.valueCodeableConcept",
-        ),
-        r4_parameter(
-            "Observation-combo-value-quantity",
-            "quantity",
-            "valueQuantity",
-            "component.valueQuantity",
-        ),
-        r4_composite("Observation-combo-code-value-concept", "combo-code", "combo-value-concept"),
-        r4_composite(
-            "Observation-combo-code-value-quantity", "combo-code", "combo-value-quantity"
-        ),
+        *VALUES,
     ),
     patient="subject",
     acyclic=("hasMember", "derivedFrom"),

@@ -11,9 +11,8 @@ from fhirpub.plugin_api import (
     organization,
     patient,
     practitioner,
-    r4_composite,
-    r4_parameter,
 )
+from fhirpub_observation.search import USUAL, VALUES
 
 _STATUSES = frozenset(
     "registered preliminary final amended corrected cancelled entered-in-error unknown".split()
@@ -43,62 +42,7 @@ OBSERVATION = ResourceType(
     events=CompositionEvents(
         "observation", elements=("category", "code", "effective[x]", "issued")
     ),
-    search=(
-        r4_parameter("Observation-category", "token", "category"),
-        r4_parameter("clinical-code", "token", "code"),
-        r4_parameter(
-            "clinical-date",
-            "date",
-            "effectiveDateTime",
-            "effectiveInstant",
-            "effectivePeriod",
-            "effectiveTiming",
-        ),
-        r4_parameter("Observation-subject", "reference", "subject"),
-        r4_parameter("Observation-performer", "reference", "performer"),
-        r4_parameter("Observation-value-concept", "token", "valueCodeableConcept"),
-        r4_parameter("Observation-value-date", "date", "valueDateTime", "valuePeriod"),
-        r4_parameter("Observation-value-quantity", "quantity", "valueQuantity"),
-        r4_parameter(
-            "Observation-value-string", "string", "valueString", "valueCodeableConcept.text"
-        ),
-        r4_composite("Observation-code-value-concept", "code", "value-concept"),
-        r4_composite("Observation-code-value-date", "code", "value-date"),
-        r4_composite("Observation-code-value-quantity", "code", "value-quantity"),
-        r4_composite("Observation-code-value-string", "code", "value-string"),
-        r4_parameter("Observation-component-code", "token", "component.code"),
-        r4_parameter(
-            "Observation-component-value-concept", "token", "component.valueCodeableConcept"
-        ),
-        r4_parameter(
-            "Observation-component-value-quantity", "quantity", "component.valueQuantity"
-        ),
-        r4_composite(
-            "Observation-component-code-value-concept", "component-code", "component-value-concept"
-        ),
-        r4_composite(
-            "Observation-component-code-value-quantity",
-            "component-code",
-            "component-value-quantity",
-        ),
-        r4_parameter("Observation-combo-code", "token", "code", "component.code"),
-        r4_parameter(
-            "Observation-combo-value-concept",
-            "token",
-            "valueCodeableConcept",
-            "component.valueCodeableConcept",
-        ),
-        r4_parameter(
-            "Observation-combo-value-quantity",
-            "quantity",
-            "valueQuantity",
-            "component.valueQuantity",
-        ),
-        r4_composite("Observation-combo-code-value-concept", "combo-code", "combo-value-concept"),
-        r4_composite(
-            "Observation-combo-code-value-quantity", "combo-code", "combo-value-quantity"
-        ),
-    ),
+    search=(*USUAL, *VALUES),
     example={
         "resourceType": "Observation",
         "identifier": [{"system": "https://north-quay.example/observations", "value": "O-9005"}],

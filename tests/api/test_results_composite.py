@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from fhirpub.testing.service import Integrator
-from tests.panels import LOINC, panel, result
+from tests.panels import LOINC, addresses, panel, result
 
 UCUM = "http://unitsofmeasure.org"
 LOCAL = "https://lab.example/codes"
@@ -75,12 +75,7 @@ def names(lab: Integrator) -> dict[str, str]:
     """The ids of results with these values, each with its name."""
     entries = [result(name, **value) for name, value in VALUES.items()]
     answer = lab.register(panel("R-1", *entries))
-    assert answer.status == 201, answer.body
-    ids = [
-        entry["valueReference"]["reference"].partition("/")[2]
-        for entry in answer.json["parameter"]
-        if "valueReference" in entry
-    ]
+    ids = [address.partition("/")[2] for address in addresses(answer)]
     return dict(zip(ids, VALUES, strict=True))
 
 

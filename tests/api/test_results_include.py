@@ -10,22 +10,12 @@ import pytest
 from fhirpub.interactions.search import inclusion
 from fhirpub.interactions.search.includes import Include
 from fhirpub.storage.contract import Page
-from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.panels import panel, result, specimen
+from fhirpub.testing.service import Integrator, RunningService
+from tests.panels import addresses, panel, result, specimen
 
 BASE = "/fhir/r4"
 OF_REPORT = "DiagnosticReport?_include=DiagnosticReport"
 OF_LABORATORY = {"reference": "Organization/o1"}
-
-
-def addresses(answer: Answer) -> list[str]:
-    """Return the addresses of the members that a registration answers with."""
-    assert answer.status == 201, answer.body
-    return [
-        entry["valueReference"]["reference"]
-        for entry in answer.json["parameter"]
-        if "valueReference" in entry
-    ]
 
 
 def by_mode(lab: Integrator, query: str, mode: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Integrator
-from tests.panels import panel
+from tests.panels import addresses, panel
 
 SEARCH = "/fhir/r4/Practitioner"
 NAMES: Mapping[str, list[dict[str, Any]]] = {
@@ -33,13 +33,8 @@ def names(lab: Integrator) -> dict[str, str]:
     ]
     led_to = [{"reference": f"Practitioner/{letter}"} for letter in NAMES]
     answer = lab.register(panel("R-1", *entries, resultsInterpreter=led_to))
-    assert answer.status == 201, answer.body
-    ids = [
-        entry["valueReference"]["reference"].partition("/")[2]
-        for entry in answer.json["parameter"]
-        if "valueReference" in entry
-        and entry["valueReference"]["reference"].startswith("Practitioner/")
-    ]
+    members = [address.partition("/") for address in addresses(answer)]
+    ids = [id_ for type_name, _, id_ in members if type_name == "Practitioner"]
     return dict(zip(ids, NAMES, strict=True))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Integrator
-from tests.panels import panel, result
+from tests.panels import addresses, panel, result
 
 UCUM = "http://unitsofmeasure.org"
 SEARCH = "/fhir/r4/Observation"
@@ -36,12 +36,7 @@ def names(lab: Integrator) -> dict[str, str]:
     """The ids of results with these values, each with its name."""
     entries = [result(name, valueQuantity=value) for name, value in VALUES.items()]
     answer = lab.register(panel("R-1", *entries))
-    assert answer.status == 201, answer.body
-    ids = [
-        entry["valueReference"]["reference"].partition("/")[2]
-        for entry in answer.json["parameter"]
-        if "valueReference" in entry
-    ]
+    ids = [address.partition("/")[2] for address in addresses(answer)]
     return dict(zip(ids, VALUES, strict=True))
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.fhir.xml.reader import read_xml
-from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.message.content_negotiation import FHIR_XML
 from tests.compositions import encounter, register_body
-from tests.panels import panel, result, specimen
+from tests.panels import addresses, panel, result, specimen
 
 BASE = "/fhir/r4"
 UNKNOWN = "00000000-0000-8000-8000-000000000000"
@@ -25,16 +25,6 @@ def practitioner(local_id: str = "dr", **changes: Any) -> dict[str, Any]:
         "name": [{"family": "Tillery", "given": ["Rowan"]}],
     }
     return resource | changes
-
-
-def addresses(answer: Answer) -> list[str]:
-    """Return the addresses of the members that a registration answers with."""
-    assert answer.status == 201, answer.body
-    return [
-        entry["valueReference"]["reference"]
-        for entry in answer.json["parameter"]
-        if "valueReference" in entry
-    ]
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.testing.service import Integrator, RunningService
 from tests.compositions import observation, register_body
-from tests.panels import LOINC, RESULTS, panel, result, specimen
+from tests.panels import LOINC, RESULTS, addresses, panel, result, specimen
 
 BASE = "/fhir/r4"
 ALONE = "https://contract.example/observations"
@@ -21,16 +21,6 @@ def identified(local_id: str, number: str, **changes: Any) -> dict[str, Any]:
     return result(
         local_id, identifier=[{"type": kind, "system": RESULTS, "value": number}], **changes
     )
-
-
-def addresses(answer: Answer) -> list[str]:
-    """Return the addresses of the members that a registration answers with."""
-    assert answer.status == 201, answer.body
-    return [
-        entry["valueReference"]["reference"]
-        for entry in answer.json["parameter"]
-        if "valueReference" in entry
-    ]
 
 
 def found(lab: Integrator, query: str) -> list[str]:

@@ -17,12 +17,13 @@ _UUID = re.compile("[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECAS
 def organization_in_system(submission: Submission, tenant_id: str) -> Iterator[Issue]:
     """The system of no identifier among which the key is may embed the organization's id."""
     resource = submission.entry.resource
+    own = [one.replace("-", "") for one in _organization_ids(submission, tenant_id)]
     for at, identifier in identification_of(submission.type).identifiers_in(resource):
         system = identifier.get("system", "").lower()
         if "%" in system:
             system = unquote(system).lower()
         plain = system.replace("-", "")
-        if any(one.replace("-", "") in plain for one in _organization_ids(submission, tenant_id)):
+        if any(one in plain for one in own):
             rule = "must not contain the organization's id: it comes from the access token"
             yield Issue.error(ContentProblem.TENANT_IN_IDENTIFIER, rule, f"{at}.system")
 

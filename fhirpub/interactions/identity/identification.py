@@ -16,15 +16,18 @@ from fhirpub.storage.criteria import TokenMatch
 
 MAX_IDENTIFIER_LENGTH = 2048
 """What is longer fits into no URL, so that it could not be searched for."""
+MAX_TYPES = 20
+"""So many codings the type of an identifier may have at most."""
 _PLAIN = ValueForm()
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """An identifier of a resource, where it stands as FHIRPath, and its place among the best."""
+    """An identifier that can be the key: where it stands as FHIRPath, and how good it is."""
 
     at: str
     item: JsonObject
+    key: Key
     rank: tuple[int, ...]
 
 
@@ -105,19 +108,23 @@ class Identification:
                 number += 1
                 if number > self.rule.most:
                     return []
-                rank = self._rank(item)
-                if rank is not None:
-                    found.append(Identifier(at, item, (place, *rank)))
+                key = self._key_of(item)
+                rank = None if key is None else self._rank(item)
+                if key is not None and rank is not None:
+                    found.append(Identifier(at, item, key, (place, *rank)))
         return found
 
-    def _rank(self, item: Any) -> list[int] | None:
+    def _key_of(self, item: Any) -> Key | None:
+        """Return the key that an identifier can be; None if nothing would be left of its value."""
         if type(item) is not dict:
             return None
         system, value = item.get("system"), item.get("value")
         if type(system) is not str or type(value) is not str:
             return None
-        if value and not self.normal(system, value):
-            return None
+        normal = self.normal(system, value)
+        return None if value and not normal else (system, normal)
+
+    def _rank(self, item: JsonObject) -> list[int] | None:
         rank = []
         for names, read in self._lists:
             best = min((names.index(one) for one in read(item) if one in names), default=-1)
@@ -134,17 +141,13 @@ class Identification:
         best: dict[Key, Identifier] = {}
         for one in candidates:
             if one.rank == least:
-                best.setdefault(self.key_of(one.item), one)
+                best.setdefault(one.key, one)
         return [*best.values()]
 
-    def key_of(self, item: JsonObject) -> Key:
-        """Return the key that an identifier with system and value is."""
-        return item["system"], self.normal(item["system"], item["value"])
-
-    def chosen_in(self, resource: Mapping[str, Any]) -> JsonObject | None:
+    def chosen_in(self, resource: Mapping[str, Any]) -> Identifier | None:
         """Return the identifier that is the key; None if none is, or several are as good."""
         best = self.best_of(self.candidates_in(resource))
-        return best[0].item if len(best) == 1 else None
+        return best[0] if len(best) == 1 else None
 
     def key_in(self, resource: Mapping[str, Any]) -> Key | None:
         """Return the key of a resource that may not be valid; None if there is none."""
@@ -162,7 +165,7 @@ class Identification:
             except Exception:  # noqa: BLE001 - the resource is not validated yet
                 return None
         chosen = self.chosen_in(resource)
-        return None if chosen is None else self.key_of(chosen)
+        return None if chosen is None else chosen.key
 
     def matches_of(self, matches: Sequence[TokenMatch]) -> list[TokenMatch]:
         """Return tokens of identifiers with values in the form in which they are stored.
@@ -188,14 +191,10 @@ class Identification:
     @property
     def described(self) -> str:
         """What keys depend on, as JSON to compare; empty for the rule of types without one."""
-        rule, usual = self.rule, EXACTLY_ONE
-        names = ("elements", "uses", "types", "systems")
-        said: JsonObject = {
-            name: [*getattr(rule, name)]
-            for name in names
-            if getattr(rule, name) != getattr(usual, name)
-        }
-        forms = {one.system: described for one in rule.forms if (described := _described(one))}
+        rule = self.rule
+        said = _unlike(rule, EXACTLY_ONE, "elements", "uses", "types", "systems")
+        steps = "blanks", "prefix", "remove", "case"
+        forms = {one.system: how for one in rule.forms if (how := _unlike(one, _PLAIN, *steps))}
         said |= {"forms": forms} if forms else {}
         said |= {"key_version": rule.key_version} if rule.key is not None else {}
         return dumps(said).decode() if said else ""
@@ -212,12 +211,10 @@ def made_key(make: Callable[[Mapping[str, Any]], Any], resource: Mapping[str, An
     return system, value
 
 
-def _described(form: ValueForm) -> JsonObject:
-    usual = _PLAIN
-    names = ("blanks", "prefix", "remove", "case")
-    return {
-        name: getattr(form, name) for name in names if getattr(form, name) != getattr(usual, name)
-    }
+def _unlike(declared: object, usual: object, *names: str) -> JsonObject:
+    """Return those of the attributes that are not the usual ones."""
+    values = {name: getattr(declared, name) for name in names}
+    return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
 
 def _uses(item: JsonObject) -> Sequence[Any]:
@@ -230,14 +227,19 @@ def _systems(item: JsonObject) -> Sequence[Any]:
 
 def _types(item: JsonObject) -> Sequence[Any]:
     """Return the codes of the types of an identifier, alone and with their systems."""
-    concept = item.get("type")
-    codings = concept.get("coding") if type(concept) is dict else None
     found: list[Any] = []
-    for coding in codings[:20] if type(codings) is list else ():
+    for coding in type_codings(item)[:MAX_TYPES]:
         code = coding.get("code") if type(coding) is dict else None
         if type(code) is str:
             found += [code, f"{coding.get('system', '')}|{code}"]
     return found or ("",)
+
+
+def type_codings(item: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the codings of the type of an identifier, whatever its structure is."""
+    concept = item.get("type")
+    codings = concept.get("coding") if isinstance(concept, dict) else ()
+    return codings if isinstance(codings, list) else ()
 
 
 _known: dict[int, tuple[IdentifierRule, Identification]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fhirpub.config.settings import ABSOLUTE_URI
@@ -11,14 +11,15 @@ from fhirpub.fhir.schema import Schemas
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.identity.identification import (
     MAX_IDENTIFIER_LENGTH,
+    MAX_TYPES,
     Identification,
     identification_of,
     made_key,
+    type_codings,
 )
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem, OperationProblem
 
-_MAX_TYPES = 20
 _TOO_LONG = f"system and value must not have more than {MAX_IDENTIFIER_LENGTH} characters"
 _NOT_ABSOLUTE = "must be an absolute URI, such as https://lab.example/reports"
 
@@ -52,12 +53,7 @@ def has_usual_identifier(resource: JsonObject, resource_type: ResourceType) -> b
     one = sent[0] if type(sent) is list and len(sent) == 1 else sent
     if type(one) is not dict or "type" in one or not identification.is_plain:
         return not any(_of_only_one(resource, identification, is_list=type(sent) is list))
-    system, value = one.get("system", ""), one.get("value", "")
-    return (
-        bool(value.strip())
-        and len(system) + len(value) <= MAX_IDENTIFIER_LENGTH
-        and ABSOLUTE_URI.fullmatch(system) is not None
-    )
+    return not any(_of_key(one.get("system", ""), one.get("value", "")))
 
 
 def refuse_other_key(
@@ -130,8 +126,8 @@ def _of_one(one: JsonObject, at: str, identification: Identification) -> Iterato
     system, value = one.get("system"), one.get("value")
     if len(f"{system}{value}") > MAX_IDENTIFIER_LENGTH:
         yield _error(_TOO_LONG, at)
-    if len(_type_codings(one)) > _MAX_TYPES:  # the value is a search value with each of them
-        rule = f"must not have more than {_MAX_TYPES} codings"
+    if len(type_codings(one)) > MAX_TYPES:  # the value is a search value with each of them
+        rule = f"must not have more than {MAX_TYPES} codings"
         yield Issue.error(ContentProblem.IDENTIFIER_INVALID, rule, f"{at}.type", code="too-costly")
     if not isinstance(system, str):
         return
@@ -188,12 +184,6 @@ def _of_key(system: str, value: str) -> Iterator[Issue]:
         yield _error("has no proper key: its system must be an absolute URI, its value a text", "")
     elif len(system) + len(value) > MAX_IDENTIFIER_LENGTH:
         yield _error(f"has a key that is too long: {_TOO_LONG}", "")
-
-
-def _type_codings(one: Mapping[str, Any]) -> Sequence[Any]:
-    concept = one.get("type")
-    codings = concept.get("coding") if isinstance(concept, dict) else ()
-    return codings if isinstance(codings, list) else ()
 
 
 def _error(rule: str, at: str) -> Issue:

@@ -7,7 +7,7 @@ repetition would be registered as another resource, so that the service does not
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
@@ -55,7 +55,7 @@ async def refuse_other_keys(
     others = await _count_erased(store, changed)
     there = Counter(others)
     tenants = [tenant.id for tenant in await store.tenants()]
-    if any([await _is_there(name, tenants, store) for name in changed]):
+    if any([await is_found(_registered_as(name), tenants, store) for name in changed]):
         await _count_others(store, changed, there, others)
     problems = [
         _explained(name, there[name], others[name], changed[name], before)
@@ -79,10 +79,14 @@ async def _count_erased(store: Store, changed: Collection[str]) -> Counter[str]:
     return found
 
 
-async def _is_there(name: str, tenants: Sequence[str], store: Store) -> bool:
-    """Return whether a type has resources that were not brought by others."""
+def _registered_as(name: str) -> SearchQuery:
+    """Return the search for a resource of a type that was not brought by others."""
     alone = Criterion(IDENTIFIER, (TokenMatch("", ""),), negated=True)
-    query = SearchQuery(type=name, criteria=(alone,), limit=1, count_up_to=0)
+    return SearchQuery(type=name, criteria=(alone,), limit=1, count_up_to=0)
+
+
+async def is_found(query: SearchQuery, tenants: Iterable[str], store: Store) -> bool:
+    """Return whether a search finds anything of one of the tenants."""
     for tenant in tenants:
         if (await store.search(tenant, query)).versions:
             return True

@@ -8,14 +8,13 @@ from typing import Any
 
 from fhirpub.errors import Issue
 from fhirpub.fhir.contained import with_contained
-from fhirpub.fhir.document import list_form
 from fhirpub.fhir.elements import reduce_to
 from fhirpub.fhir.outcome import outcome_of
-from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
+from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.members.versions import parameters_of_members
 from fhirpub.interactions.submission.record import Submission
-from fhirpub.interactions.versions import meta_of_subset
+from fhirpub.interactions.versions import Shown, meta_of_subset, without_documents
 from fhirpub.plugin_api import ResourceType
 from fhirpub.problems import ContentProblem
 from fhirpub.storage.contract import Version
@@ -55,24 +54,15 @@ def _short_form(stored: JsonObject, resource_type: ResourceType, context: Contex
     mandatory = context.schemas.document(resource_type.name).get("x-mandatory", ())
     heads = {path.partition(".")[0] for path in resource_type.attachments}.intersection(mandatory)
     if heads:
-        stored = _with_addresses_of_documents(stored, resource_type, context)
+        number = int(stored["meta"]["versionId"])
+        shown = Shown(resource_type.name, stored["id"], number, dumps(stored))
+        stored = without_documents(shown, context=context)
     for names in ((*resource_type.summary, *heads), mandatory):
         short = _reduced(stored, names, resource_type)
         if len(dumps(short)) <= _MAX_SUMMARY_BYTES:
             return short
     shortened = {name: _first_items(stored[name]) for name in mandatory if name in stored}
     return _reduced({**stored, **shortened}, mandatory, resource_type)
-
-
-def _with_addresses_of_documents(
-    stored: JsonObject, resource_type: ResourceType, context: Context
-) -> JsonObject:
-    """Return a resource with the addresses of its documents in their place."""
-    shown: JsonObject = loads_stored(dumps(stored))
-    url = f"{context.fhir_url}/Binary/{stored['id']}.{stored['meta']['versionId']}"
-    if list_form(shown, resource_type.attachments, url_of=lambda number: f"{url}.{number}"):
-        shown["meta"] = meta_of_subset(shown)
-    return shown
 
 
 def _first_items(element: Any) -> Any:

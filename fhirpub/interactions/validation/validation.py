@@ -8,7 +8,7 @@ from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.document import extract_attachments
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.identity.identification import Identification, identification_of
+from fhirpub.interactions.identity.identification import Identifier, identification_of
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.members.checks import merge_remarks
 from fhirpub.interactions.repetition.digest import digest_of
@@ -93,25 +93,24 @@ def take_documents(submission: Submission) -> None:
         taken = {id(document.data) for document in submission.documents}
         if not taken.issuperset(map(id, submission.cut.values())):
             raise MisplacedCut
-    identification = identification_of(submission.type)
-    submission.key = identification.key_in(submission.entry.resource)
-    if identification.has_forms:
-        submission.digest = _digest_in_normal_form(submission, identification)
-    else:
+    resource, identification = submission.entry.resource, identification_of(submission.type)
+    chosen = identification.chosen_in(resource) if identification.has_forms else None
+    if chosen is None:
+        submission.key = identification.key_in(resource)
         submission.digest = digest_of(submission)
+    else:
+        submission.key = chosen.key
+        submission.digest = _digest_in_normal_form(submission, chosen)
 
 
-def _digest_in_normal_form(submission: Submission, identification: Identification) -> bytes:
+def _digest_in_normal_form(submission: Submission, chosen: Identifier) -> bytes:
     """Return the digest of the same with its key in the form in which it is compared (D-388)."""
-    chosen = identification.chosen_in(submission.entry.resource)
-    if chosen is None or submission.key is None:
-        return digest_of(submission)
-    sent = chosen["value"]
-    chosen["value"] = submission.key[1]
+    sent = chosen.item["value"]
+    _system, chosen.item["value"] = chosen.key
     try:
         return digest_of(submission)
     finally:
-        chosen["value"] = sent
+        chosen.item["value"] = sent
 
 
 def normalize(submission: Submission, context: Context) -> Sequence[Issue]:

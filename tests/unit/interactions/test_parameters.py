@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any, Literal
 
 import pytest
 
 from fhirpub.errors import ConfigurationError, TooLarge
-from fhirpub.fhir.schema import own_schemas
-from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.indexing.limits import MAX_SEARCH_VALUES
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, organization, patient
 from fhirpub.storage.criteria import EARLIEST, LATEST, SearchValue, decode, encode
 from fhirpub.tenant import Tenant
+from tests.indexers import indexer
 
-SCHEMAS, TERMINOLOGY = own_schemas(), Terminology.load()
 TENANT = Tenant.new("Lab", created=1)
 ID = "34926f96-0f76-4bf8-8d32-a6b9ec2f8936"
 HOUR = 3_600_000
@@ -37,13 +34,7 @@ def searched(type_name: str, *search: SearchParameter) -> SearchIndexer:
         update_statuses=frozenset({"final"}),
         search=search,
     )
-    return SearchIndexer(
-        declared,
-        schemas=SCHEMAS,
-        terminology=TERMINOLOGY,
-        fhir_url="https://here.example/fhir/r4",
-        zone=UTC,
-    )
+    return indexer(declared)
 
 
 def values_of(

@@ -106,14 +106,11 @@ def _token(name: str, *conditions: Filter) -> Filter:
 
 def _text(name: str, wanted: TextMatch) -> Filter:
     if wanted.anywhere:
-        part = "".join(
-            one if one.isalnum() else f"\\x{{{ord(one):x}}}" for one in wanted.beginning
-        )
-        return _token(
-            name, {"key": {"$regex": part}}, {} if wanted.kind is None else {"rest": wanted.kind}
-        )
-    range_ = {"$gte": wanted.beginning} | ({} if wanted.end is None else {"$lt": wanted.end})
-    return _token(name, {"key": range_}, {} if wanted.kind is None else {"rest": wanted.kind})
+        escaped = (one if one.isalnum() else f"\\x{{{ord(one):x}}}" for one in wanted.beginning)
+        key = {"$regex": "".join(escaped)}
+    else:
+        key = {"$gte": wanted.beginning} | ({} if wanted.end is None else {"$lt": wanted.end})
+    return _token(name, {"key": key}, {} if wanted.kind is None else {"rest": wanted.kind})
 
 
 def _at_time(name: str, wanted: TimeMatch) -> Filter:
@@ -142,9 +139,9 @@ def _match_stored(name: str, wanted: Filter) -> Filter:
     return {"search": {"$elemMatch": {"name": name, **known}}}
 
 
-def compares(condition: Condition, name: str) -> bool:
-    """Return whether a criterion is about this name."""
-    return isinstance(condition, Criterion) and condition.name == name
+def compares(condition: Condition, *names: str) -> bool:
+    """Return whether a criterion is about one of these names."""
+    return isinstance(condition, Criterion) and condition.name in names
 
 
 def may_be_owned(criterion: Condition) -> TypeGuard[Criterion]:
@@ -170,16 +167,6 @@ def has_range(criterion: Condition) -> bool:
             else item.after is not None or item.from_ is not None
         )
         for item in criterion.any_of
-    )
-
-
-def has_member_range(criterion: Condition) -> bool:
-    """Return whether indexes over members lead to all candidates of a condition among them."""
-    if isinstance(criterion, Either):
-        groups = criterion.groups
-        return bool(groups) and all(any(map(has_member_range, group)) for group in groups)
-    return has_range(criterion) and all(
-        not isinstance(item, TokenMatch) or item.value or item.of for item in criterion.any_of
     )
 
 

@@ -25,7 +25,6 @@ from fhirpub.storage.mongodb.search.filters import (
     alternatives,
     compares,
     filter_of,
-    has_member_range,
     has_range,
     is_in_order,
     is_without_end,
@@ -241,7 +240,7 @@ class _Alone(_Source):
         super().__init__(tenant, query, conditions)
         self.in_order = index not in (None, BY_SEARCH_VALUE)
         self.fetches = index == BY_TIME and not all(
-            any(compares(one, name) for name in COLUMNS) for one in query.criteria
+            compares(one, *COLUMNS) for one in query.criteria
         )
         self.is_by_time = index == BY_SEARCH_VALUE and any(map(is_in_order, query.criteria))
 
@@ -262,7 +261,7 @@ class _Members(_Source):
 
     def __init__(self, tenant: str, query: SearchQuery, conditions: Sequence[Filter]) -> None:
         super().__init__(tenant, query, conditions)
-        leading = [one for one in query.criteria if has_member_range(one)]
+        leading = [one for one in query.criteria if has_range(one)]
         self.is_by_time = query.ids is None and (not leading or any(map(is_in_order, leading)))
 
     def _find(self, bounds: Sequence[Filter] = (), *, first: bool = False) -> Pipeline:
@@ -311,7 +310,7 @@ class _Members(_Source):
 
     def _carriers(self) -> list[Filter]:
         query, tenant = self._query, self._tenant
-        leading = [one for one in query.criteria if has_member_range(one)]
+        leading = [one for one in query.criteria if has_range(one)]
         times = [one for one in query.criteria if compares(one, LAST_UPDATED)]
         if query.ids is not None:
             first, leading = self._ids(), []

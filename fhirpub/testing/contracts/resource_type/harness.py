@@ -125,7 +125,7 @@ class ResourceTypeHarness:
         """Return the identifier that is the key of the resource in a body of ``$register``."""
         chosen = identification_of(self.resource_type).chosen_in(self.resource_in(body))
         assert chosen is not None
-        return chosen
+        return chosen.item
 
     def path_of(self, answer: Answer) -> str:
         """Return the path of the resource that a response registered."""

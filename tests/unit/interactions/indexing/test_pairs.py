@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import TooLarge
-from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.strict_json import loads_stored
-from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.indexing.pairs import MAX_PAIRS
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.sought import READERS, Asking, Pair
 from fhirpub.plugin_api import ResourceType, SearchParameter, r4_composite, r4_parameter
 from fhirpub.storage.criteria import Criterion, TokenMatch, decode, holds
 from fhirpub.testing.samples import a_version
+from tests.indexers import indexer
 
-SCHEMAS, TERMINOLOGY = own_schemas(), Terminology.load()
 UCUM = "http://unitsofmeasure.org"
 CODE = r4_parameter("clinical-code", "token", "code")
 QUANTITY = r4_parameter("Observation-value-quantity", "quantity", "valueQuantity")
@@ -56,13 +54,7 @@ def searched(*search: SearchParameter) -> SearchIndexer:
         update_statuses=frozenset(),
         search=search,
     )
-    return SearchIndexer(
-        declared,
-        schemas=SCHEMAS,
-        terminology=TERMINOLOGY,
-        fhir_url="https://here.example/fhir/r4",
-        zone=UTC,
-    )
+    return indexer(declared)
 
 
 def coded(*codes: str, system: str = "s") -> dict[str, Any]:

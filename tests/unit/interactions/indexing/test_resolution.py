@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC
 from typing import Any
 
 import pytest
 
-from fhirpub.fhir.schema import own_schemas
-from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, practitioner
 from fhirpub.storage.criteria import SearchValue, decode
+from tests.indexers import indexer
 
-SCHEMAS, TERMINOLOGY = own_schemas(), Terminology.load()
 MEMBER = replace(practitioner(referred_by="performer"), repeats=True)
 
 
@@ -31,14 +28,7 @@ def searched(*search: SearchParameter) -> SearchIndexer:
         update_statuses=frozenset(),
         search=search,
     )
-    return SearchIndexer(
-        declared,
-        schemas=SCHEMAS,
-        terminology=TERMINOLOGY,
-        fhir_url="https://here.example/fhir/r4",
-        zone=UTC,
-        member=MEMBER,
-    )
+    return indexer(declared, member=MEMBER)
 
 
 def values_of(it: SearchIndexer, **elements: Any) -> set[SearchValue]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-
 import pytest
 
-from fhirpub.fhir.schema import own_schemas
-from fhirpub.fhir.terminology import Terminology
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.includes import Include, parse_include
 from fhirpub.plugin_api import ResourceType, SearchParameter, patient
+from tests.indexers import indexer
 
-SCHEMAS, TERMINOLOGY = own_schemas(), Terminology.load()
 
-
-def indexer(type_name: str, **references: str) -> SearchIndexer:
+def referring(type_name: str, **references: str) -> SearchIndexer:
     declared = ResourceType(
         name=type_name,
         parts=(patient(referred_by="subject"),),
@@ -29,18 +24,12 @@ def indexer(type_name: str, **references: str) -> SearchIndexer:
             ),
         ),
     )
-    return SearchIndexer(
-        declared,
-        schemas=SCHEMAS,
-        terminology=TERMINOLOGY,
-        fhir_url="https://here.example/fhir/r4",
-        zone=UTC,
-    )
+    return indexer(declared)
 
 
 TYPES = {
-    "DiagnosticReport": indexer("DiagnosticReport", result="result", subject="subject"),
-    "Observation": indexer("Observation", specimen="specimen"),
+    "DiagnosticReport": referring("DiagnosticReport", result="result", subject="subject"),
+    "Observation": referring("Observation", specimen="specimen"),
 }
 
 
