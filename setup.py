@@ -40,6 +40,8 @@ setup(
             "README.md",
         ],
         "fhirpub.cli.demo": ["sample/*"],
+        "fhirpub.console": ["templates/*", "files/*"],
+        "fhirpub.web": ["root.html"],
         "fhirpub.cli.scaffold": ["plugin_template/*"],
         **{name: ["*.json"] for name in SHELF},
     },

@@ -117,6 +117,14 @@ async def administering(services: Services) -> AsyncGenerator[None, None]:
     if not config.admin.port:
         yield
         return
+    sockets = bind_admin(config.admin, reuse_port=config.server.workers > 1)
+    async with serve_admin(create_interface(services), sockets, config, services.body_timeout):
+        yield
+
+
+def create_interface(services: Services) -> Interface:
+    """Create the interface by which operators administer a service that runs."""
+    config = services.config
 
     async def endpoints() -> EndpointService:
         return services.endpoints
@@ -135,7 +143,4 @@ async def administering(services: Services) -> AsyncGenerator[None, None]:
         )
 
     callers = Callers(config.admin, services.tokens.ring, services.store, clock=services.clock)
-    interface = Interface(config, callers, open_, audit=services.audit)
-    sockets = bind_admin(config.admin, reuse_port=config.server.workers > 1)
-    async with serve_admin(interface, sockets, config, services.body_timeout):
-        yield
+    return Interface(config, callers, open_, audit=services.audit)

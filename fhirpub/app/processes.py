@@ -47,7 +47,7 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
     Raises ConfigurationError, StoreUnavailable.
     """
     configure(level=config.logs.level, form=config.logs.format)
-    problems = port_contradictions(config.server, config.metrics, config.admin)
+    problems = port_contradictions(config.server, config.metrics, config.admin, config.console)
     if problems:  # options of the command line override the file that was already checked
         raise ConfigurationError("\n".join(problems))
     if config.server.workers > 1:

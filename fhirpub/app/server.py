@@ -12,6 +12,7 @@ from contextlib import (
 )
 
 from fhirpub.app.administration import administering
+from fhirpub.app.console import table_of
 from fhirpub.app.erasures import InterruptedErasures
 from fhirpub.app.plugin_lifetime import plugins_running
 from fhirpub.app.retention import RetentionRound
@@ -65,7 +66,7 @@ async def _serving(
             proxies=config.server.trusted_proxies,
         ),
     )
-    server = Server(RequestRouterAdapter(services), bounds)
+    server = Server(RequestRouterAdapter(services, table_of(services)), bounds)
     server.add_sockets(list(sockets))
     background = [
         asyncio.create_task(work)

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from fhirpub.auth import refusals
 from fhirpub.auth.networks import Network, parse_networks
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Client, CredentialStore
@@ -39,6 +40,21 @@ class ClientStatus:
     def is_elsewhere(self, environment: str) -> bool:
         """Return whether the client belongs to another environment than this."""
         return self.client is not None and self.client.environment != environment
+
+    def admit(self, jti: str, *, environment: str, tenant_id: str = "") -> Tenant:
+        """Return the tenant for which the client may act by a token, by default its own.
+
+        Raises NotAuthenticated.
+        """
+        if self.is_elsewhere(environment):
+            raise refusals.misdirected("client of another environment", "environment")
+        own = self.client.tenant if self.client is not None else ""
+        tenant = self.tenant_for(tenant_id or own, environment=environment)
+        if tenant is None:
+            raise refusals.disabled()
+        if jti in self.revoked:
+            raise refusals.revoked()
+        return tenant
 
     def tenant_for(self, tenant_id: str, *, environment: str) -> Tenant | None:
         """Return the tenant if the client may act for it in this environment."""

@@ -196,6 +196,24 @@ class Tokens:
             return known.caller
         return await self._look_again(token, known)
 
+    async def caller_of_session(self, client_id: str, jti: str) -> Caller:
+        """Return the client whose session this is, unless it was ended (ADR 46).
+
+        Raises NotAuthenticated, StoreUnavailable.
+        """
+        standing = await self._standings.of(client_id)
+        tenant = standing.admit(jti, environment=self._config.environment)
+        self._uses.note(client_id)
+        return Caller(tenant, client_id, standing.scopes, standing.networks)
+
+    async def end_session(self, token: RevokedToken) -> None:
+        """End a session of a client, in all processes within half a minute.
+
+        Raises NoSuchRecord, Throttled, StoreUnavailable.
+        """
+        await record_revocation(self._access, token, clock=self._clock)
+        self._standings.forget(token.client)
+
     def jwks(self) -> dict[str, Any]:
         """Return the public keys that verify our tokens (RFC 7517)."""
         return self.ring.jwks()
@@ -228,8 +246,7 @@ class Tokens:
 
     async def _record_revocation(self, claims: jwt.Claims) -> RevokedToken:
         token = RevokedToken(claims.client_id, claims.jti, self._end(claims))
-        await record_revocation(self._access, token, clock=self._clock)
-        self._standings.forget(token.client)
+        await self.end_session(token)
         self._verified.forget_client(token.client)
         return token
 
@@ -308,14 +325,8 @@ class Tokens:
             raise
 
     async def _authorize(self, token: str, kid: str, claims: jwt.Claims) -> Caller:
-        standing = await self._standings.of(claims.client_id)
-        if standing.is_elsewhere(self._config.environment):
-            raise refusals.misdirected("client of another environment", "environment")
-        tenant = standing.tenant_for(claims.tenant, environment=self._config.environment)
-        if tenant is None:
-            raise refusals.disabled()
-        if claims.jti in standing.revoked:
-            raise refusals.revoked()
+        standing, here = await self._standings.of(claims.client_id), self._config.environment
+        tenant = standing.admit(claims.jti, environment=here, tenant_id=claims.tenant)
         self._uses.note(claims.client_id)
         scopes = intersect(standing.scopes, claims.scopes)
         networks, certificate = standing.networks, claims.certificate

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fhirpub.config.administration import AdminConfig, admin_contradictions
+from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.groups import (
     PluginGroups,
     create_config,
@@ -50,6 +51,7 @@ from fhirpub.errors import ConfigurationError
 _NEXT_PORT = "each worker takes the next one"
 _ABOVE_NOTHING = {
     "admin": ("token_seconds",),
+    "console": ("idle_minutes", "session_hours"),
     "auth": ("token_seconds", "assertion_token_seconds"),
     "retention": ("erasures_per_minute",),
     "storage": ("deadline_seconds",),
@@ -163,7 +165,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += _proxy_contradictions(server)
     found += [
         f"[{group}] host {EMPTY_HOST}"
-        for group in ("server", "admin")
+        for group in ("server", "admin", "console")
         if not values[group].get("host", "unset").strip()
     ]
     found += _auth_contradictions(AuthConfig(**values["auth"]))
@@ -171,7 +173,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += [
         f"[{group}] base_url must start with http:// or https://, name a host, and contain no "
         "blank, ? or #, and no letters beyond ASCII: write such a host as xn--…"
-        for group in ("server", "admin")
+        for group in ("server", "admin", "console")
         if (url := values[group].get("base_url")) and not _is_base_url(url)
     ]
     found += [
@@ -246,7 +248,10 @@ def _is_base_url(text: str) -> bool:
 def _observation_contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     tracing, admin = TracingConfig(**values["tracing"]), AdminConfig(**values["admin"])
     server, metrics = ServerConfig(**values["server"]), MetricsConfig(**values["metrics"])
-    found = [*admin_contradictions(admin), *port_contradictions(server, metrics, admin)]
+    console = ConsoleConfig(**values["console"])
+    found = [*admin_contradictions(admin), *port_contradictions(server, metrics, admin, console)]
+    if console.port > LAST_PORT:
+        found.append(f"[console] port must be at most {LAST_PORT}")
     development = PluginsConfig(**values["plugins"]).environment == "development"
     if development and AuthConfig(**values["auth"]).environment == "production":
         found.append(
@@ -261,9 +266,9 @@ def _observation_contradictions(values: Mapping[str, Mapping[str, Any]]) -> list
 
 
 def port_contradictions(
-    server: ServerConfig, metrics: MetricsConfig, admin: AdminConfig
+    server: ServerConfig, metrics: MetricsConfig, admin: AdminConfig, console: ConsoleConfig
 ) -> list[str]:
-    """Return the problems with the ports on which metrics and administration are served."""
+    """Return the problems with the ports of metrics, administration and the console."""
     found = []
     last = metrics.port + max(0, server.workers - 1)
     if metrics.port and last > LAST_PORT:
@@ -274,4 +279,12 @@ def port_contradictions(
         found.append("[admin] port: must differ from that of [server]")
     if admin.port and metrics.host == admin.host and metrics.port <= admin.port <= last:
         found.append(f"[admin] port: must differ from that of [metrics]; {_NEXT_PORT}")
+    if console.port and metrics.host == console.host and metrics.port <= console.port <= last:
+        found.append(f"[console] port: must differ from that of [metrics]; {_NEXT_PORT}")
+    others = {"server": (server.host, server.port), "admin": (admin.host, admin.port)}
+    found += [
+        f"[console] port: must differ from that of [{name}]"
+        for name, other in others.items()
+        if console.port and (console.host, console.port) == other
+    ]
     return found

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from fhirpub.config.administration import AdminConfig
 from fhirpub.config.audit import AuditConfig
 from fhirpub.config.batch import BatchConfig
+from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.monitoring import LogsConfig, MetricsConfig, TracingConfig
 from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.plugins import PluginsConfig as PluginsConfig  # noqa: PLC0414 - for others
@@ -320,6 +321,7 @@ class Config:
     logs: LogsConfig = field(default_factory=LogsConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     admin: AdminConfig = field(default_factory=AdminConfig)
+    console: ConsoleConfig = field(default_factory=ConsoleConfig)
     tracing: TracingConfig = field(default_factory=TracingConfig)
     by_type: Mapping[str, TypeConfig] = field(default_factory=dict)
     """The options of each type, by the name of its plugin: the type in lower case."""

@@ -7,7 +7,7 @@ costs as much as reading the request.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from tornado.httputil import (
@@ -26,7 +26,7 @@ from fhirpub.problems import ContentProblem, RequestProblem
 from fhirpub.web.error_mapping import refusal_of
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message.request import Request
-from fhirpub.web.routes import Router
+from fhirpub.web.routes import Route, Router
 from fhirpub.web.services import Services
 
 _BUSY = Issue.error(
@@ -37,9 +37,9 @@ _BUSY = Issue.error(
 class RequestRouterAdapter(Delegate):
     """What a server is given: one for the service, for all connections."""
 
-    def __init__(self, services: Services) -> None:
-        """Read the table of URLs; raises ConfigurationError."""
-        self._router = Router(services)
+    def __init__(self, services: Services, table: Sequence[Route] = ()) -> None:
+        """Read a table of URLs, by default that of the service; raises ConfigurationError."""
+        self._router = Router(services, table)
         self._busy = _busy_response(services.context.fhir_url)
 
     def start_request(self, server_conn: object, request_conn: Any) -> Message:  # noqa: ARG002

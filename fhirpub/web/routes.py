@@ -7,7 +7,7 @@ before authentication (docs/behaviour/index.md, "Order of checks").
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fhirpub.audit.event import AUDIT_EVENT
@@ -57,6 +57,7 @@ from fhirpub.web.handlers.refusals import (
 )
 from fhirpub.web.handlers.registrations.register import CreateHandler, RegisterHandler
 from fhirpub.web.handlers.registrations.revise import ReviseHandler
+from fhirpub.web.handlers.root import RootHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,
@@ -86,6 +87,8 @@ class Route:
     type_name: str = ""
     declared: PluginOperation | None = None
     """The operation of a plugin that the handler runs."""
+    create: Callable[..., BaseHandler] | None = None
+    """Creates the handler, if that takes more than what every handler is given."""
 
 
 def routes(services: Services) -> list[Route]:
@@ -241,11 +244,14 @@ class _Path:
 class Router:
     """Finds the handler of a request by its path, then by its method."""
 
-    def __init__(self, services: Services) -> None:
-        """Read the table; raises ConfigurationError for a row that is not complete."""
+    def __init__(self, services: Services, table: Sequence[Route] = ()) -> None:
+        """Read a table, by default that of the service.
+
+        Raises ConfigurationError for a row that is not complete.
+        """
         self._services = services
         paths: dict[str, _Path] = {}
-        for route in routes(services):
+        for route in table or routes(services):
             if not hasattr(route.handler, "requires_token"):
                 raise ConfigurationError(f"{route.path} does not state whether it needs a token")
             pattern = re.escape(route.path).replace(re.escape("{}"), _BLANK)
@@ -253,7 +259,8 @@ class Router:
             path.methods[route.method] = route
         # A path without a blank to fill is looked up first: /$register is no id.
         self._plain = {name: path for name, path in paths.items() if "{}" not in name}
-        self._plain[f"{_FHIR}/"] = self._plain[_FHIR]
+        if _FHIR in self._plain:
+            self._plain[f"{_FHIR}/"] = self._plain[_FHIR]
         self._patterns = [path for name, path in paths.items() if "{}" in name]
         self._addresses = Addresses(paths)
 
@@ -271,7 +278,8 @@ class Router:
             match = path.pattern.fullmatch(asked)
             if match is not None:
                 return self._of(path, request, services, match.groups())
-        handler = NotFoundHandler(request, services)
+        nowhere = RootHandler if asked == "/" else NotFoundHandler
+        handler = nowhere(request, services)
         handler.addresses = self._addresses
         return handler
 
@@ -288,7 +296,8 @@ class Router:
         route = path.methods.get(method)
         handler: BaseHandler
         if route is not None:
-            handler = route.handler(request, services, route.type_name, blanks)
+            create = route.create or route.handler
+            handler = create(request, services, route.type_name, blanks)
             if isinstance(handler, OperationHandler) and route.declared is not None:
                 handler.declared = route.declared
             if isinstance(handler, BatchHandler):

@@ -60,7 +60,7 @@ class Interface:
         self, config: Config, callers: Callers, open_: Open, *, audit: AuditTrail | None
     ) -> None:
         self._config = config
-        self._callers = callers
+        self.callers = callers
         self._open = open_
         self._audit = audit
         self._routes: dict[str, tuple[re.Pattern[str], dict[str, Operation]]] = {}
@@ -73,7 +73,7 @@ class Interface:
         """Return the response to a request; it never raises."""
         try:
             if asked.path == f"{BASE}{_TOKEN}" and asked.method == "POST":
-                return respond(await self._callers.grant(_message(asked)))
+                return respond(await self.callers.grant(_message(asked)))
             return await self._respond(asked)
         except TokenRefused as problem:
             self._note(problem, asked)
@@ -88,12 +88,12 @@ class Interface:
         return refuse(problem, fhir_url=fhir_url, request_id=asked.request_id)
 
     async def _respond(self, asked: Asked) -> Response:
-        caller = await self._callers.authenticate(asked.headers.get("authorization", []))
+        caller = await self.callers.authenticate(asked.headers.get("authorization", []))
         path = asked.path.removeprefix(BASE)
         if not asked.path.startswith(f"{BASE}/"):
             raise NoSuchAddress(f"administration is below {BASE}; {BASE}{_DESCRIPTION} lists it")
         if path == _DESCRIPTION and asked.method == "GET":
-            return respond(openapi(self._callers.audience))
+            return respond(openapi(self.callers.audience))
         operation, blanks = self._find(asked.method, path)
         fields, arguments = await _fields(asked), _arguments(operation, blanks, asked)
         _refuse_misplaced(operation, fields, arguments)
@@ -104,9 +104,10 @@ class Interface:
             address=asked.address,
             request=asked.request_id,
         )
-        return await self._run(operation, agent, given)
+        return respond(await self.run(operation, agent, given), status=operation.status)
 
-    async def _run(self, operation: Operation, agent: Agent, given: Mapping[str, Any]) -> Response:
+    async def run(self, operation: Operation, agent: Agent, given: Mapping[str, Any]) -> Any:
+        """Return the result of an operation that a caller asks for. Raises FhirpubError."""
         log = _log.bind(
             operation=operation.name,
             caller=agent.user,
@@ -119,7 +120,7 @@ class Interface:
             log.info("not administered", reason=type(problem).__name__)
             raise
         log.info("administered")
-        return respond(result, status=operation.status)
+        return result
 
     def _find(self, method: str, path: str) -> tuple[Operation, Sequence[str]]:
         """Return the operation that is meant, with what its path names, decoded."""

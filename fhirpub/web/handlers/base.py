@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import ClassVar
 
 from fhirpub.auth import refusals
+from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import permits
 from fhirpub.errors import NotPermitted
 from fhirpub.web.error_mapping import AddressNotPermitted
@@ -30,15 +31,19 @@ class BaseHandler(ResponseWriter):
     """The headers of conditions that the interaction evaluates, of those a batch can state."""
     is_counted: ClassVar[bool] = True
     """Whether a request with a token is subject to quotas."""
+    authenticated: Caller | None = None
+    """The caller, if it has proved who it is otherwise than by a token (ADR 46)."""
 
     def prepare(self) -> Awaitable[None] | None:
         """Check the token, then the format; at once if the token is known already."""
         if not self.requires_token:
             return self.ready()
-        sent = self.request.headers.get_list("Authorization")
-        caller = self.services.tokens.cached_caller(sent[0]) if len(sent) == 1 else None
+        caller = self.authenticated
         if caller is None:
-            return self._authenticate(sent)
+            sent = self.request.headers.get_list("Authorization")
+            caller = self.services.tokens.cached_caller(sent[0]) if len(sent) == 1 else None
+            if caller is None:
+                return self._authenticate(sent)
         self.caller = caller
         return self.ready()
 

@@ -1,0 +1,54 @@
+"""The settings of the console."""
+
+# ruff: noqa: FBT003 - each setting has its default and its meaning side by side
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fhirpub.config.reader import setting as _setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleConfig:
+    """The console: pages at /console for the people of clients, and for operators."""
+
+    enabled: bool = _setting(
+        False,
+        "Serve the console. People sign in by a passkey or a one-time link, never by the secret "
+        "of a client.",
+    )
+    host: str = _setting("127.0.0.1", "Address that serves the console, if it has its own port.")
+    port: int = _setting(
+        0,
+        "Port that serves the console alone, different from all others. 0: the service serves it "
+        "beside its other routes.",
+    )
+    base_url: str = _setting(
+        "",
+        "URL by which browsers reach the console, such as https://console.example.org: the origin "
+        "of its passkeys, and of the links that it makes. Empty: http://host:port with a port of "
+        "its own, or else the base_url of the service.",
+    )
+    idle_minutes: int = _setting(
+        20, "Time in minutes after its last page at which a session ends."
+    )
+    session_hours: int = _setting(
+        10, "Time in hours after which a session ends, however much it is used."
+    )
+    documentation_url: str = _setting(
+        "",
+        "URL of your documentation, to which the console leads, and the page at / that browsers "
+        "get where there is no console. Empty: none.",
+    )
+
+
+def console_base_url(config: ConsoleConfig, service_url: str) -> str:
+    """Return the URL by which browsers reach the console, without a slash at its end.
+
+    ``service_url`` is that of the service.
+    """
+    if config.base_url or not config.port:
+        return (config.base_url or service_url).rstrip("/")
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    return f"http://{host}:{config.port}"

@@ -1,0 +1,51 @@
+"""The entries of the navigation: what the person of a session may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fhirpub.audit.event import AUDIT_EVENT
+from fhirpub.auth.scopes import permits
+from fhirpub.console.console import Console
+from fhirpub.console.sessions import Session
+from fhirpub.console.visit import BASE
+
+_OPERATORS = ("tenants", "clients", "endpoints", "audit")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the navigation."""
+
+    title: str
+    path: str
+    section: str
+
+
+def navigation(console: Console, session: Session | None) -> Sequence[Entry]:
+    """Return the entries for a session; none for a person who is not signed in."""
+    if session is None:
+        return []
+    start = Entry("Start", f"{BASE}/", "start")
+    if session.caller is None:
+        return [start, *_of_operators()]
+    return [start, *_of_integrators(console, session.caller.scopes)]
+
+
+def _of_integrators(console: Console, scopes: Sequence[str]) -> list[Entry]:
+    enforced = console.config.auth.enforce_scopes
+    types = [
+        name
+        for name in console.services.context.searched
+        if not enforced or permits(scopes, name, "s")
+    ]
+    entries = [Entry(name, f"{BASE}/resources/{name}", name) for name in types]
+    entries.append(Entry("Endpoints", f"{BASE}/endpoints", "endpoints"))
+    if console.services.audit is not None and (not enforced or permits(scopes, AUDIT_EVENT, "s")):
+        entries.append(Entry("Accesses", f"{BASE}/accesses", "accesses"))
+    return entries
+
+
+def _of_operators() -> list[Entry]:
+    return [Entry(name.capitalize(), f"{BASE}/operations/{name}", name) for name in _OPERATORS]

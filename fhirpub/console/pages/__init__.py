@@ -1,0 +1,1 @@
+"""The pages of the console, each module with those of one subject."""
