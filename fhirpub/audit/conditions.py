@@ -80,6 +80,18 @@ def by_entity(tenant: str, names: Iterable[str]) -> Condition:
     return Condition(matches, frozenset(keys))
 
 
+def by_request(ids: Iterable[str]) -> Condition:
+    """Demand that a record is of one of these requests, or of a numbered part of one."""
+    wanted = frozenset(ids)
+
+    def matches(record: Members) -> bool:
+        request = str(record.get("request", ""))
+        whole, _, number = request.rpartition("-")
+        return request in wanted or (number.isdecimal() and whole in wanted)
+
+    return Condition(matches)
+
+
 def by_code(codings: Callable[[Members], Iterable[Coding]], tokens: Sequence[Token]) -> Condition:
     """Demand that a record has one of these codes."""
     return Condition(

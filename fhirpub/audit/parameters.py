@@ -38,7 +38,10 @@ PARAMETERS = tuple(
             "entity",
             "reference",
             "AuditEvent-entity",
-            "What was accessed: Type/id, with or without a version, a URL, or an id; :[type]",
+            (
+                "What was accessed: Type/id, with or without a version, a URL, or an id; :[type]; "
+                "the id of a request with :identifier"
+            ),
         ),
         ("outcome", "token", "AuditEvent-outcome", "0 success, 4 refused, 8 failed"),
         ("patient", "reference", "AuditEvent-patient", "An id, Patient/id or a URL"),

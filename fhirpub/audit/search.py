@@ -15,6 +15,7 @@ from fhirpub.audit.conditions import (
     by_code,
     by_entity,
     by_patient,
+    by_request,
     by_time,
     intervals_of,
 )
@@ -263,6 +264,10 @@ class _Reading:
         return True
 
     def _entity(self, name: str, modifier: str, value: str) -> bool:
+        if modifier == "identifier":
+            texts = self._split(name, value, "must be the id of a request with :identifier")
+            self.search.conditions.append(by_request(map(plain, texts)))
+            return True
         target = modifier if _TYPE.fullmatch(modifier) else ""
         if not target and self._refuse_modifier(name, modifier, PATIENT):
             return True

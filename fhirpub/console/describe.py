@@ -88,11 +88,13 @@ def _words(element: Any) -> str:
 def _words_of_object(element: Mapping[str, Any]) -> str:
     for is_one, describe in _FORMS:
         if is_one(element):
-            return describe(element)
-    pairs = (
-        f"{_CHOICE.sub(' ', name).lower()}: {_words(value)}" for name, value in element.items()
-    )
-    return ", ".join(pairs)
+            return str(describe(element))
+    return ", ".join(f"{_label(name)}: {_words(value)}" for name, value in element.items())
+
+
+def _label(name: str) -> str:
+    """Return the name of an element in words."""
+    return _CHOICE.sub(" ", name).lower()
 
 
 def _concept(element: Mapping[str, Any]) -> str:

@@ -7,11 +7,18 @@ from functools import partial
 
 from fhirpub.console.console import Console
 from fhirpub.console.handlers import AssetHandler, DocumentHandler, PageHandler
-from fhirpub.console.pages import resources, sign_in, start
+from fhirpub.console.pages import accesses, deliveries, endpoints, resources, sign_in, start
 from fhirpub.console.visit import BASE, Page
 from fhirpub.web.routes import Route
 
-PAGES: Sequence[Page] = (*start.PAGES, *resources.PAGES, *sign_in.PAGES)
+PAGES: Sequence[Page] = (
+    *start.PAGES,
+    *resources.PAGES,
+    *endpoints.PAGES,
+    *deliveries.PAGES,
+    *accesses.PAGES,
+    *sign_in.PAGES,
+)
 
 
 def console_routes(console: Console) -> list[Route]:

@@ -890,7 +890,10 @@ def test_the_statistics_of_an_endpoint_are_numbers(
     condition = {"breaker": {"state": "open"}, "streak": {"failures": 3, "since": 1000}}
     service.call(service.services.store.save_health(added["id"], json.dumps(condition).encode()))
 
-    assert lab.get(path_of(added, "stats")).json == {
+    stats = lab.get(path_of(added, "stats")).json
+    stats.pop("by_hour"), stats.pop("by_day")
+
+    assert stats == {
         "state": "unverified",
         "deliveries": {"delivered": 3, "dead": 1, "held": 1},
         "last_sequence": 5,
@@ -906,6 +909,36 @@ def test_the_statistics_of_an_endpoint_are_numbers(
         "warned": False,
         "throttled_until": None,
     }
+
+
+def test_the_statistics_count_the_attempts_of_each_hour_and_day(
+    service: RunningService, lab: Integrator, added: dict[str, Any]
+) -> None:
+    for number, delivery in enumerate(delivered(service, added, 3)):
+        state, status = ("delivered", 204) if number else ("dead", 500)
+        ended(service, delivery, state, status=status, duration=10)
+
+    stats = lab.get(path_of(added, "stats")).json
+
+    assert [len(stats["by_hour"]), len(stats["by_day"])] == [24, 7]
+    for counts in (stats["by_hour"], stats["by_day"]):
+        assert [(one["succeeded"], one["failed"]) for one in counts[:-1]] == [(0, 0)] * (
+            len(counts) - 1
+        )
+        assert (counts[-1]["succeeded"], counts[-1]["failed"]) == (2, 1)
+
+
+def test_deliveries_are_found_by_the_resource_that_they_are_about(
+    service: RunningService, lab: Integrator, added: dict[str, Any]
+) -> None:
+    deliveries = delivered(service, added, 3)
+    about = deliveries[1].resource
+
+    found = lab.get(path_of(added, "deliveries") + f"?resource={about}").json["deliveries"]
+
+    wanted = [one.event_id for one in deliveries if one.resource == about]
+    assert sorted(one["event_id"] for one in found) == sorted(wanted)
+    assert lab.get(path_of(added, "deliveries") + "?resource=None/1").json["deliveries"] == []
 
 
 def test_the_warning_of_failures_ends_with_them(

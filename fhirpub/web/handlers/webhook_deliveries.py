@@ -98,7 +98,7 @@ class DeliveriesHandler(ListHandler):
 
     action = "delivery.read"
 
-    known = ("status", "event_type", "since", "until", "limit", "before")
+    known = ("status", "event_type", "resource", "since", "until", "limit", "before")
 
     async def get(self, endpoint_id: str) -> None:
         """List what was sent, newest first, with every attempt."""
@@ -114,7 +114,12 @@ class DeliveriesHandler(ListHandler):
         limit = given.whole_number("limit", usual=USUAL_PAGE, most=MAX_PAGE_BYTES)
         given.check()
         page = await self.log.latest(
-            endpoint, wanted, state=state, before=before, limit=limit or USUAL_PAGE
+            endpoint,
+            wanted,
+            state=state,
+            resource=given.text("resource"),
+            before=before,
+            limit=limit or USUAL_PAGE,
         )
         now = self.services.clock()
         self.respond_json(

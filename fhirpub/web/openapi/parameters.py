@@ -80,6 +80,7 @@ PARAMETERS: dict[str, JsonObject] = {
             "status", "What became of a delivery.", {"type": "string", "enum": [*SHOWN_STATES]}
         ),
         _query("event_type", "The name of an event.", _TEXT),
+        _query("resource", "What an event is about, such as Type/id.", _TEXT),
         _query("since", "From this moment on.", _MOMENT),
         _query("until", "Before this moment.", _MOMENT),
         _query("limit", "The most entries of a page; 0: as many as usual.", _PAGE),

@@ -137,7 +137,7 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         _describe("DeliveryList"),
         404,
         scope=_READ,
-        parameters=("status", "event_type", "since", "until", "limit", "before"),
+        parameters=("status", "event_type", "resource", "since", "until", "limit", "before"),
     ),
     (webhook_deliveries.DeliveryHandler, "GET"): _operation(
         "readDelivery",
@@ -213,6 +213,8 @@ _SEQUENCE: JsonObject = {
     "maximum": webhook_deliveries.HIGHEST_SEQUENCE,
 }
 _STATUS: JsonObject = _choice(*SHOWN_STATES)
+_COUNTED = {"succeeded": _NUMBER, "failed": _NUMBER}
+_MEASURED = ("success_rate", "p50_milliseconds", "p95_milliseconds")
 _STATE: JsonObject = _choice(*typing.get_args(EndpointState))
 _EVENT = {"event_id": _TEXT, "event_type": _TEXT, "sequence": _NUMBER, "status": _STATUS}
 _SETTINGS: dict[str, JsonObject] = {
@@ -299,9 +301,8 @@ WEBHOOK_SCHEMAS: dict[str, JsonObject] = {
         oldest_undelivered=_or_null("string"),
         window_seconds=_NUMBER,
         attempts=_NUMBER,
-        success_rate=_or_null("number"),
-        p50_milliseconds=_or_null("number"),
-        p95_milliseconds=_or_null("number"),
+        **dict.fromkeys(_MEASURED, _or_null("number")),
+        **dict.fromkeys(("by_hour", "by_day"), _list(_all(since=_MOMENT, **_COUNTED))),
         breaker=_TEXT,
         failures_in_a_row=_NUMBER,
         failing_since=_or_null("string"),

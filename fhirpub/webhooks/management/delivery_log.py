@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import typing
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -40,6 +41,9 @@ _VALIDATION_BATCH_SIZE = 25
 _MAX_READERS = 4
 """Pages that are read at a time: 100 deliveries may have 12 MB of answers."""
 STATS_SECONDS = 86_400
+_HOUR_MS = 3_600_000
+_HOURS, _DAYS = 24, 7
+"""Of so many hours, and of so many days, attempts are counted apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +88,35 @@ class Replayed:
     following: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many attempts ended from a moment on, in an hour or in a day."""
+
+    since: int
+    succeeded: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """An attempt that ended; the text of its answer may be large, and is left out."""
+
+    at: int
+    duration: int
+    status: int
+
+    @property
+    def succeeded(self) -> bool:
+        return 200 <= self.status < 300
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """How an endpoint does. Durations are milliseconds of attempts that ended in the last day.
 
     They are looked for in the 1,000 newest deliveries. ``oldest_open`` is when the oldest
-    delivery that is still open was made.
+    delivery that is still open was made. ``by_hour`` are the hours of the last day and
+    ``by_day`` the days of the last week, the earliest first.
     """
 
     counts: Mapping[str, int]
@@ -99,6 +126,8 @@ class Stats:
     succeeded: int
     p50: int | None
     p95: int | None
+    by_hour: Sequence[Count]
+    by_day: Sequence[Count]
 
 
 def effective_state(delivery: Delivery, endpoint: Endpoint, *, now: int) -> ShownState:
@@ -126,10 +155,14 @@ class DeliveryLog:
         wanted: Wanted,
         *,
         state: ShownState | None = None,
+        resource: str = "",
         before: int | None = None,
         limit: int,
     ) -> Page:
-        """Return deliveries, newest first; a page may be short of its limit."""
+        """Return deliveries, newest first; a page may be short of its limit.
+
+        Of events of one ``resource``, such as ``Type/id``, if it is given.
+        """
         if state is not None:
             wanted = replace(wanted, states=_STORED[state])
         found: list[Delivery] = []
@@ -142,7 +175,8 @@ class DeliveryLog:
             found += [
                 delivery
                 for delivery in page
-                if state is None or effective_state(delivery, endpoint, now=now) == state
+                if (state is None or effective_state(delivery, endpoint, now=now) == state)
+                and resource in ("", delivery.resource)
             ]
             if len(page) < query.limit:
                 return Page(found, None)
@@ -192,16 +226,20 @@ class DeliveryLog:
     async def stats(self, endpoint: Endpoint) -> Stats:
         """Return how an endpoint does."""
         counts = await self._store.count_deliveries(endpoint.tenant, endpoint.id)
-        attempts = await self._attempts_of_a_day(endpoint)
-        durations = sorted(duration for duration, _status in attempts)
+        now = self._clock()
+        week = await self._ended_since(endpoint, now - _DAYS * STATS_SECONDS * 1000)
+        day = [one for one in week if one.at >= now - STATS_SECONDS * 1000]
+        durations = sorted(one.duration for one in day)
         return Stats(
             counts=_effective_counts(counts, endpoint),
             last_sequence=await self.last_sequence(endpoint),
             oldest_open=await self._oldest_open(endpoint),
-            attempts=len(attempts),
-            succeeded=sum(200 <= status < 300 for _duration, status in attempts),
+            attempts=len(day),
+            succeeded=sum(one.succeeded for one in day),
             p50=_percentile(durations, 0.5),
             p95=_percentile(durations, 0.95),
+            by_hour=_counts(day, now=now, step=_HOUR_MS, number=_HOURS),
+            by_day=_counts(week, now=now, step=STATS_SECONDS * 1000, number=_DAYS),
         )
 
     async def _page(self, endpoint: Endpoint, query: DeliveryQuery) -> Sequence[Delivery]:
@@ -213,17 +251,16 @@ class DeliveryLog:
             page = await self._store.deliveries(endpoint.tenant, query)
             return [_without_answers(delivery) for delivery in page]
 
-    async def _attempts_of_a_day(self, endpoint: Endpoint) -> list[tuple[int, int]]:
-        """Return duration and status of each: the answers that are kept may be large."""
-        since = self._clock() - STATS_SECONDS * 1000
-        attempts: list[tuple[int, int]] = []
+    async def _ended_since(self, endpoint: Endpoint, since: int) -> list[_Ended]:
+        """Return the attempts that ended from a moment on."""
+        attempts: list[_Ended] = []
         before: int | None = None
         for _page in range(_JUDGED_DELIVERIES // _VALIDATION_BATCH_SIZE):
             page = await self.latest(
                 endpoint, Wanted(), before=before, limit=_VALIDATION_BATCH_SIZE
             )
             attempts += [
-                (attempt.duration, attempt.status)
+                _Ended(attempt.ended, attempt.duration, attempt.status)
                 for delivery in page.deliveries
                 for attempt in delivery.attempts
                 if attempt.ended is not None and attempt.ended >= since
@@ -252,6 +289,15 @@ def _effective_counts(counts: Mapping[DeliveryState, int], endpoint: Endpoint) -
     ended: dict[str, int] = {name: count for name, count in counts.items() if name not in OPEN}
     shown = "cancelled" if endpoint.state == "deleted" else "held"
     return {**ended, shown: waiting} if waiting else ended
+
+
+def _counts(ended: Sequence[_Ended], *, now: int, step: int, number: int) -> list[Count]:
+    """Return how many attempts ended in each of the last steps of time."""
+    first = now - number * step
+    places = [min((one.at - first) // step, number - 1) for one in ended]
+    good = Counter(at for at, one in zip(places, ended, strict=True) if one.succeeded)
+    every = Counter(places)
+    return [Count(first + at * step, good[at], every[at] - good[at]) for at in range(number)]
 
 
 def _percentile(ordered: Sequence[int], share: float) -> int | None:

@@ -9,7 +9,12 @@ import orjson
 
 from fhirpub.fhir.times import instant
 from fhirpub.storage.webhook_contract import Attempt, Delivery, Endpoint
-from fhirpub.webhooks.management.delivery_log import STATS_SECONDS, Stats, effective_state
+from fhirpub.webhooks.management.delivery_log import (
+    STATS_SECONDS,
+    Count,
+    Stats,
+    effective_state,
+)
 from fhirpub.webhooks.management.trials import TestDelivery
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import WITHHELD, Outcome
@@ -120,7 +125,17 @@ def stats_record(stats: Stats, endpoint: Endpoint) -> Record:
         "success_rate": rate,
         "p50_milliseconds": stats.p50,
         "p95_milliseconds": stats.p95,
+        "by_hour": [*map(_count_record, stats.by_hour)],
+        "by_day": [*map(_count_record, stats.by_day)],
         **_health(endpoint),
+    }
+
+
+def _count_record(count: Count) -> Record:
+    return {
+        "since": instant(count.since),
+        "succeeded": count.succeeded,
+        "failed": count.failed,
     }
 
 
