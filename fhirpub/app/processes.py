@@ -12,6 +12,7 @@ from functools import partial
 
 from fhirpub.administration.http.listener import reserve_admin
 from fhirpub.app import stores
+from fhirpub.app.console import reserve_console
 from fhirpub.app.context import name_plugins_of
 from fhirpub.app.plugin_lifetime import plugins_running
 from fhirpub.app.secret_checks import follow_keys, report_lost_key
@@ -54,7 +55,7 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
         reserved = reserve(config)
         port = reserved.getsockname()[1]
         config = replace(config, server=replace(config.server, port=port))
-        with reserved, reserve_admin(config.admin):
+        with reserved, reserve_admin(config.admin), reserve_console(config.console):
             return _supervise(config, announce)
     run_until_stopped(partial(_serve_one, config, announce))
     return 0

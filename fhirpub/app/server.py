@@ -12,7 +12,7 @@ from contextlib import (
 )
 
 from fhirpub.app.administration import administering
-from fhirpub.app.console import table_of
+from fhirpub.app.console import serving_console, table_of
 from fhirpub.app.erasures import InterruptedErasures
 from fhirpub.app.plugin_lifetime import plugins_running
 from fhirpub.app.retention import RetentionRound
@@ -87,7 +87,7 @@ async def _serving(
         if services.sending:
             await sending.enter_async_context(services.sending.running())
         try:
-            async with administering(services):
+            async with administering(services), serving_console(services, bounds):
                 yield
         finally:
             server.stop()

@@ -47,10 +47,9 @@ def facts_of(
         if name in _LEFT_OUT or name in without or name.startswith("_"):
             continue
         values = element if isinstance(element, list) else [element]
-        yield (
-            _CHOICE.sub(" ", name).lower(),
-            [_value(one) for one in values if not _is_document(one)],
-        )
+        shown = [_value(one) for one in values if not _is_document(one)]
+        if shown:
+            yield _label(name), shown
 
 
 def words_of(element: Any) -> str:
@@ -78,7 +77,7 @@ def _words(element: Any) -> str:
         return ""
     if isinstance(element, bool):
         return "yes" if element else "no"
-    if isinstance(element, list):
+    if isinstance(element, list | tuple):
         return "; ".join(filter(None, map(_words, element)))
     if isinstance(element, Mapping):
         return _words_of_object(element)

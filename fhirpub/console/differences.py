@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +12,8 @@ MOST = 200
 """So many differences of two versions are shown."""
 _MOST_CHARACTERS = 500
 _OF_VERSIONS = frozenset({"meta"})
+_OF_DOCUMENT = re.compile(r"(?<=/Binary/)([A-Za-z0-9-]{36}\.)[0-9]+(?=\.[0-9]+$)")
+"""The number of the version in the address of a document, which says nothing of the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +46,5 @@ def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
         for number, member in enumerate(value):
             yield from _leaves(member, f"{place}[{number}]")
     else:
-        text = str(value)
+        text = _OF_DOCUMENT.sub(r"\1…", str(value))
         yield place, text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} …"

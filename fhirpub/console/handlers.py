@@ -31,6 +31,7 @@ from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.binary import BinaryHandler
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import check_form
+from fhirpub.web.message.response_body import ResponseBody
 
 _MAX_BYTES = 64 * 1024
 _MAX_FIELDS = 100
@@ -38,7 +39,9 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_POLICY_OF_DOCUMENTS = "default-src 'none'; frame-ancestors 'self'"
+_POLICY_OF_PDF = "default-src 'none'; frame-ancestors 'self'"
+"""Viewers of browsers refuse to work in a sandbox; a PDF has no other access to the page."""
+_POLICY_OF_DOCUMENTS = f"sandbox; {_POLICY_OF_PDF}"
 _PROTECTION = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": _POLICY,
@@ -230,6 +233,14 @@ class DocumentHandler(_SessionReader, BinaryHandler):
         later = super().prepare()
         if later is not None:
             await later
+
+    def finish_with(self, body: ResponseBody) -> None:
+        """Send the document under a policy that lets pages of the console frame it."""
+        is_pdf = self.headers.get("Content-Type") == "application/pdf"
+        self.headers["Content-Security-Policy"] = (
+            _POLICY_OF_PDF if is_pdf else _POLICY_OF_DOCUMENTS
+        )
+        super().finish_with(body)
 
 
 class AssetHandler(BaseHandler):

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from html import escape
 from importlib import resources
 
+from fhirpub.config.console import console_base_url
 from fhirpub.web.handlers.refusals import NotFoundHandler
 
 _HTML = "text/html"
@@ -38,11 +39,13 @@ class RootHandler(NotFoundHandler):
         """Return the page."""
         self.headers["Cache-Control"] = "no-store"
         self.headers["Vary"] = "Accept"
-        if self.services.config.console.enabled and not self.services.config.console.port:
-            self.headers["Location"] = "/console/"
+        console = self.services.config.console
+        if console.enabled:
+            url = console_base_url(console, self.services.config.base_url)
+            self.headers["Location"] = f"{url}/console/"
             self.respond_empty(status=303)
             return
-        page, style = _page(self.services.config.console.documentation_url)
+        page, style = _page(console.documentation_url)
         self.headers["Content-Type"] = "text/html; charset=utf-8"
         self.headers["Content-Security-Policy"] = (
             f"default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'"
