@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fhirpub.audit.event import AUDIT_EVENT
-from fhirpub.auth.scopes import permits
+from fhirpub.auth.scopes import WEBHOOKS, permits
 from fhirpub.console.console import Console
 from fhirpub.console.sessions import Session
 from fhirpub.console.visit import BASE
@@ -41,8 +41,9 @@ def _of_integrators(console: Console, scopes: Sequence[str]) -> list[Entry]:
         if not enforced or permits(scopes, name, "s")
     ]
     entries = [Entry(name, f"{BASE}/resources/{name}", name) for name in types]
-    entries.append(Entry("Endpoints", f"{BASE}/endpoints", "endpoints"))
-    if console.services.audit is not None and (not enforced or permits(scopes, AUDIT_EVENT, "s")):
+    if not enforced or WEBHOOKS[0] in scopes:
+        entries.append(Entry("Endpoints", f"{BASE}/endpoints", "endpoints"))
+    if console.services.audit is not None and permits(scopes, AUDIT_EVENT, "s"):
         entries.append(Entry("Accesses", f"{BASE}/accesses", "accesses"))
     return entries
 
