@@ -211,10 +211,11 @@ class PageHandler(_SessionReader, BodyHandler):
         self.headers["Set-Cookie"] = "; ".join(parts)
 
     def write_refusal(self, problem: Exception) -> None:
-        """Show what is wrong as a page."""
+        """Show what is wrong as a page; without navigation, of which it may come."""
         answer = response_for(problem)
         self.headers.update(headers_for(problem))
         self.note_issues(answer.issues)
+        self._session = None
         said = [issue.diagnostics for issue in answer.issues]
         self._write_page(_refusal(HTTPStatus(answer.status), said, self.request_id))
 

@@ -26,7 +26,8 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
     ("scopes", "shown"),
     [
         (EVERY, {"resources/DiagnosticReport", "resources/Patient", "endpoints", "accesses"}),
-        (("system/DiagnosticReport.rs",), {"resources/DiagnosticReport"}),
+        (("system/DiagnosticReport.rs",), {"resources/DiagnosticReport", "resources/Patient"}),
+        (("system/Patient.rs",), {"resources/Patient"}),
         (("webhooks.read",), {"endpoints"}),
         (("system/*.rs",), {"resources/DiagnosticReport", "resources/Patient"}),
     ],

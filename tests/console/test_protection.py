@@ -120,3 +120,18 @@ def test_a_form_that_is_too_large_is_refused_as_a_page(tab: Tab) -> None:
 
     assert answer.status == 413
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
+def test_a_fault_of_a_page_is_answered_with_a_page(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("López, Ana")
+
+    monkeypatch.setattr("fhirpub.console.navigation._of_integrators", fail)
+
+    answer = tab.get("/console/")
+
+    assert answer.status == 500
+    assert "Request id" in answer.body.decode()
+    assert "López" not in answer.body.decode()
