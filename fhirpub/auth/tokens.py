@@ -325,13 +325,8 @@ class Tokens:
         standing = await self._standings.of(claims.client_id)
         tenant = standing.admit(claims.jti, self._config.environment, tenant_id=claims.tenant)
         self._uses.note(claims.client_id)
-        caller = Caller(
-            tenant,
-            claims.client_id,
-            intersect(standing.scopes, claims.scopes),
-            standing.networks,
-            claims.certificate,
-        )
+        scopes = intersect(standing.scopes, claims.scopes)
+        caller = Caller(tenant, claims.client_id, scopes, standing.networks, claims.certificate)
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, CachedToken(kid, claims, caller, standing.read, until))
         return caller
