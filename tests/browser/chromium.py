@@ -23,14 +23,16 @@ HERE = Path(__file__).parent
 _PLATFORM = "linux-x86_64"
 _PACKED = Path("node_modules", "@sparticuz", "chromium", "bin")
 _FONTS = Path("node_modules", "dejavu-fonts-ttf", "ttf")
+_OTHER_FONTS = shutil.ignore_patterns("*Math*", "*Condensed*", "*ExtraLight*")
+# Chromium asks for these as sans-serif, serif and monospace.
 _FONT_SETTINGS = """\
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
   <dir prefix="relative">fonts</dir>
-  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
-  <alias><family>serif</family><prefer><family>DejaVu Serif</family></prefer></alias>
-  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+  <alias><family>Arial</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>Times New Roman</family><prefer><family>DejaVu Serif</family></prefer></alias>
+  <alias><family>Monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 </fontconfig>
 """
 # Nothing but this machine is ever connected to, whatever a page asks for.
@@ -70,7 +72,7 @@ def unpacked() -> Path:
     if not home.exists():
         with filling(home) as folder:
             _unpack(packages / _PACKED, folder)
-            shutil.copytree(packages / _FONTS, folder / "fonts")
+            shutil.copytree(packages / _FONTS, folder / "fonts", ignore=_OTHER_FONTS)
             (folder / "fonts.conf").write_text(_FONT_SETTINGS)
     return home
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
+ICON = '<link rel="icon" href="data:,">'  # a page without one asks for /favicon.ico
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Served:
 
 def page(body: str, *, script: str = "", style: str = "", policy: str = STRICT) -> Served:
     """Return a page around a body, with the addresses of a script and of a style sheet."""
-    head = '<title>Reports</title><meta name="viewport" content="width=device-width">'
+    head = f'<title>Reports</title>{ICON}<meta name="viewport" content="width=device-width">'
     if script:
         head += f'<script defer src="{script}"></script>'
     if style:
@@ -39,7 +40,7 @@ def serving(paths: dict[str, Served]) -> Iterator[str]:
         def do_GET(self) -> None:
             found = paths.get(self.path)
             self.send_response(404 if found is None else 200)
-            answer = found or Served(b"<title>Not found</title>")
+            answer = found or Served(f"<title>Not found</title>{ICON}".encode())
             self.send_header("Content-Type", answer.content_type)
             self.send_header("Content-Length", str(len(answer.body)))
             self.send_header("Content-Security-Policy", answer.policy)

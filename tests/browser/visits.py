@@ -25,8 +25,8 @@ from fhirpub.config.loader import variable
 
 HEIGHTS = {360: 740, 1440: 900}
 _DOWNLOAD_BEGINS_MS = 250
-# Scripts, too, may make these out of what they have.
-_LOCAL_SCHEMES = ("data", "blob", "about")
+# What a page makes of what it has, and parts of the browser such as a viewer of PDF.
+_LOCAL_SCHEMES = ("data", "blob", "about", "chrome", "chrome-extension")
 _EXCESS = "document.scrollingElement.scrollWidth - window.innerWidth"
 
 
@@ -148,8 +148,8 @@ class Visit:
         self.problems.append(f"exception: {error.error}")
 
     def _notice_request(self, request: Request) -> None:
-        parts = urlsplit(request.url)
-        if parts.scheme not in _LOCAL_SCHEMES and f"{parts.scheme}://{parts.netloc}" != self._origin:
+        scheme, place, *_ = urlsplit(request.url)
+        if scheme not in _LOCAL_SCHEMES and f"{scheme}://{place}" != self._origin:
             self.problems.append(f"request to another origin: {request.url}")
 
     def _notice_failure(self, request: Request) -> None:
