@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from playwright.sync_api import CDPSession, Page
@@ -42,31 +40,18 @@ def violations(page: Page) -> list[str]:
     frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
     world = session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "axe"})
     context = world["executionContextId"]
-    with _running_scripts(page, session):
-        _evaluate(session, axe.read_text(encoding="utf-8"), context)
-        found = _evaluate(session, _RUN, context)
+    if page.evaluate("matchMedia('(scripting: none)').matches"):
+        _run_scripts(session)
+    _evaluate(session, axe.read_text(encoding="utf-8"), context)
+    found = _evaluate(session, _RUN, context)
+    session.detach()
     return [_line(rule, node) for rule in found for node in rule["nodes"]]
 
 
-@contextmanager
-def _running_scripts(page: Page, session: CDPSession) -> Iterator[None]:
-    """Let axe wait for its timers in a page whose context runs no scripts.
-
-    The session must stay: its end would switch scripts on.
-    """
-    off = page.evaluate("matchMedia('(scripting: none)').matches")
-    if off:
-        _switch_scripts(session, off=True)  # else this session has nothing to revoke
-        _switch_scripts(session, off=False)
-    try:
-        yield
-    finally:
-        if off:
-            _switch_scripts(session, off=True)
-
-
-def _switch_scripts(session: CDPSession, *, off: bool) -> None:
-    session.send("Emulation.setScriptExecutionDisabled", {"value": off})
+def _run_scripts(session: CDPSession) -> None:
+    """Let axe wait for its timers in a page without scripts; the next page has none, either."""
+    for disabled in (True, False):  # a session can revoke only what it has said
+        session.send("Emulation.setScriptExecutionDisabled", {"value": disabled})
 
 
 def _evaluate(session: CDPSession, script: str, context: int) -> Any:

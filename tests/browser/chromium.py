@@ -46,6 +46,7 @@ class NoChromium(NoNode):
 def launch(playwright: Playwright) -> Browser:
     """Start a headless Chromium. Raises NoNode, NoPackages."""
     if other := variable("FHIRPUB_TEST_CHROMIUM"):
+        packages_of(HERE)  # it is not the browser alone that comes from there
         return playwright.chromium.launch(executable_path=other, args=[_HERE_ONLY])
     home = unpacked()
     return playwright.chromium.launch(

@@ -29,6 +29,11 @@ CREATE_AND_GET = """async () => {
     const got = await navigator.credentials.get({publicKey: {challenge, rpId: "localhost"}});
     return got.id === created.id;
 }"""
+FONTS = {
+    "sans-serif": "DejaVu Sans",
+    "serif": "DejaVu Serif",
+    "monospace": "DejaVu Sans Mono",
+}
 PATHS = {
     "/good": page(GOOD),
     "/long": page("<p>Long</p>" * 100),
@@ -64,6 +69,10 @@ PATHS = {
     "/unlabelled": page('<input name="name">'),
     "/pale": page(GOOD, style="/pale.css"),
     "/pale.css": Served(b"p { color: #ccc; background: #fff }", "text/css"),
+    "/fonts": page("".join(f'<p id="{family}">Text</p>' for family in FONTS), style="/fonts.css"),
+    "/fonts.css": Served(
+        "".join(f"#{family} {{ font-family: {family} }}" for family in FONTS).encode(), "text/css"
+    ),
     "/untitled": Served(b'<!doctype html><html lang="en"><p>Nameless</p>'),
 }
 
@@ -272,22 +281,18 @@ def test_a_page_creates_and_uses_a_passkey(visit: Visiting, origin: str) -> None
 
 
 @pytest.mark.skipif(bool(variable("FHIRPUB_TEST_CHROMIUM")), reason="it has fonts of its own")
-@pytest.mark.parametrize(
-    ("family", "font"),
-    [("sans-serif", "DejaVu Sans"), ("serif", "DejaVu Serif"), ("monospace", "DejaVu Sans Mono")],
-)
+@pytest.mark.parametrize(("family", "font"), FONTS.items())
 def test_text_has_the_same_fonts_on_each_machine(
     visit: Visiting, origin: str, family: str, font: str
 ) -> None:
     visited = visit(origin)
-    visited.open("/good")
-    visited.page.evaluate(f"document.querySelector('p').style.fontFamily = '{family}'")
+    visited.open("/fonts")
     session = visited.context.new_cdp_session(visited.page)
     session.send("DOM.enable")
     session.send("CSS.enable")
 
     root = session.send("DOM.getDocument")["root"]["nodeId"]
-    node = session.send("DOM.querySelector", {"nodeId": root, "selector": "p"})["nodeId"]
+    node = session.send("DOM.querySelector", {"nodeId": root, "selector": f"#{family}"})["nodeId"]
     used = session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
 
     assert [each["familyName"] for each in used] == [font]
