@@ -73,9 +73,7 @@ class ClientAuthentication:
         if self._published is not None:
             await self._published.stop()
 
-    async def prove(
-        self, proof: Proof, address: str, *, audiences: Sequence[str] = ()
-    ) -> Client:
+    async def prove(self, proof: Proof, address: str, *, audiences: Sequence[str] = ()) -> Client:
         """Return the client that a request comes from, if the address is within its networks.
 
         ``audiences`` are what an assertion may be for, by default those of tokens. Raises

@@ -42,9 +42,7 @@ class ClientStatus:
         """Return whether the client belongs to another environment than this."""
         return self.client is not None and self.client.environment != environment
 
-    def admit(
-        self, jti: str, *, environment: str, tenant_id: str = "", kid: str = ""
-    ) -> Tenant:
+    def admit(self, jti: str, *, environment: str, tenant_id: str = "", kid: str = "") -> Tenant:
         """Return the tenant for which the client may act by a token, by default its own.
 
         ``kid`` is the key of its own by which the client got it, which it must still have. Raises
@@ -61,7 +59,7 @@ class ClientStatus:
         return tenant
 
     def _has_key(self, kid: str) -> bool:
-        """Return whether the client has a key; one that it publishes elsewhere is not asked for."""
+        """Return whether the client has a key; one that publishes its keys may change them."""
         if self.client is None or self.client.jwks_url:
             return self.client is not None
         stored = loads_stored(self.client.jwks.encode())["keys"] if self.client.jwks else ()

@@ -60,9 +60,9 @@ async def add_client(
 ) -> tuple[Client, str]:
     """Add a client of a tenant; return it with its secret, of which only a digest is kept.
 
-    The secret is empty if the client has keys, or is a person. Raises NoSuchRecord if the tenant is unknown,
-    NotPossible if there is a client with the given id, ConfigurationError if the tenant is
-    disabled, or with all scopes, networks and keys that cannot be some.
+    The secret is empty if the client has keys, or is a person. Raises NoSuchRecord if the tenant
+    is unknown, NotPossible if there is a client with the given id, ConfigurationError if the
+    tenant is disabled, or with all scopes, networks and keys that cannot be some.
     """
     jwks, wrong_keys = _keys(new.jwks)
     _check([*_wrong_scopes(new.scopes), *_wrong_networks(new.networks), *wrong_keys])
@@ -227,9 +227,7 @@ def is_person(client: Client) -> bool:
     """Return whether a client is a person: one with passkeys alone, or with nothing yet."""
     if client.secrets or client.jwks_url:
         return False
-    return not client.jwks or all(
-        key.is_passkey for key in read_key_set(client.jwks.encode())
-    )
+    return not client.jwks or all(key.is_passkey for key in read_key_set(client.jwks.encode()))
 
 
 def _refuse_person(client: Client) -> None:
