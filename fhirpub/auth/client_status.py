@@ -54,11 +54,11 @@ class ClientStatus:
         tenant = self.tenant_for(tenant_id or own, environment=environment)
         if tenant is None:
             raise refusals.disabled()
-        if jti in self.revoked or (kid and not self._has_key(kid)):
+        if jti in self.revoked or (kid and not self.has_key(kid)):
             raise refusals.revoked()
         return tenant
 
-    def _has_key(self, kid: str) -> bool:
+    def has_key(self, kid: str) -> bool:
         """Return whether the client has a key; one that publishes its keys may change them."""
         if self.client is None or self.client.jwks_url:
             return self.client is not None
@@ -95,6 +95,14 @@ class ClientStatusCache:
             self._reading[client_id] = reading
             reading.add_done_callback(lambda task: self._end(client_id, task))
         return await asyncio.shield(reading)
+
+    async def with_key(self, client_id: str, kid: str) -> ClientStatus:
+        """Return a client's standing, read again if it has not the key: that may be new."""
+        standing = await self.of(client_id)
+        if kid and not standing.has_key(kid):
+            self.forget(client_id)
+            standing = await self.of(client_id)
+        return standing
 
     def forget(self, client_id: str) -> None:
         """Read a client again for the next caller, even if a read of it is in progress."""

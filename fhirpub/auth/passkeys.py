@@ -28,6 +28,10 @@ _NOT_INSTALLED = (
 )
 
 
+class PasskeyRefused(ValueError):
+    """What a browser sent proves nothing. The text is for the log."""
+
+
 def why_none(config: Config) -> str:
     """Return why nobody can have a passkey of the console, or nothing."""
     if not config.console.enabled:

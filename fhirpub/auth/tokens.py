@@ -201,7 +201,7 @@ class Tokens:
 
         Raises NotAuthenticated, StoreUnavailable.
         """
-        standing = await self._standings.of(client_id)
+        standing = await self._standings.with_key(client_id, kid)
         tenant = standing.admit(jti, environment=self._config.environment, kid=kid)
         self._uses.note(client_id)
         return Caller(tenant, client_id, standing.scopes, standing.networks)

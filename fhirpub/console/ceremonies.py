@@ -29,7 +29,7 @@ from webauthn.helpers.structs import (
 )
 
 from fhirpub.auth.assertions.key_set import PASSKEY, PublicKey, check_key_set
-from fhirpub.auth.passkeys import ids_of_passkeys
+from fhirpub.auth.passkeys import PasskeyRefused, ids_of_passkeys
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.contract import Client
 
@@ -40,10 +40,6 @@ _ALGORITHMS = [
 _MAX_CHARACTERS = 32_768
 _MAX_ID = 184
 """A longer id of a passkey does not fit into the name of a key."""
-
-
-class PasskeyRefused(ValueError):
-    """What a browser sent proves nothing. The text is for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +120,17 @@ class Ceremonies:
         except Exception as problem:  # noqa: BLE001 - as above
             raise _refused(problem) from None
 
+    def claimed_key(self, credential: str) -> tuple[str, str]:
+        """Return the client that a browser says to sign in, and the name of its key.
 
-def claimed_key(credential: str) -> tuple[str, str]:
-    """Return the client that a browser says to sign in, and the name of its key.
-
-    Raises PasskeyRefused.
-    """
-    _check_length(credential)
-    try:
-        parsed = parse_authentication_credential_json(credential)
-        return (parsed.response.user_handle or b"").decode(), f"{PASSKEY}{parsed.id}"
-    except Exception as problem:  # noqa: BLE001 - as above
-        raise _refused(problem) from None
+        Raises PasskeyRefused.
+        """
+        _check_length(credential)
+        try:
+            parsed = parse_authentication_credential_json(credential)
+            return (parsed.response.user_handle or b"").decode(), f"{PASSKEY}{parsed.id}"
+        except Exception as problem:  # noqa: BLE001 - as above
+            raise _refused(problem) from None
 
 
 def _refused(problem: Exception) -> PasskeyRefused:
