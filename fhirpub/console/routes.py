@@ -7,8 +7,21 @@ from functools import partial
 
 from fhirpub.console.console import Console
 from fhirpub.console.handlers import AssetHandler, DocumentHandler, PageHandler
-<<<<<<< HEAD
-from fhirpub.console.pages import accesses, deliveries, endpoints, resources, sign_in, start
+from fhirpub.console.links import (
+    LINKS,
+    OPERATORS_LINKS,
+    ClientLinkHandler,
+    OperatorLinkHandler,
+)
+from fhirpub.console.pages import (
+    accesses,
+    deliveries,
+    endpoints,
+    passkeys,
+    resources,
+    sign_in,
+    start,
+)
 from fhirpub.console.visit import BASE, Page
 from fhirpub.web.routes import Route
 
@@ -19,20 +32,8 @@ PAGES: Sequence[Page] = (
     *deliveries.PAGES,
     *accesses.PAGES,
     *sign_in.PAGES,
+    *passkeys.PAGES,
 )
-=======
-from fhirpub.console.links import (
-    LINKS,
-    OPERATORS_LINKS,
-    ClientLinkHandler,
-    OperatorLinkHandler,
-)
-from fhirpub.console.pages import passkeys, resources, sign_in, start
-from fhirpub.console.visit import BASE, Page
-from fhirpub.web.routes import Route
-
-PAGES: Sequence[Page] = (*start.PAGES, *resources.PAGES, *sign_in.PAGES, *passkeys.PAGES)
->>>>>>> d85dd1cd (Sign in with passkeys and with links for private keys, recorded and slowed down)
 
 
 def console_routes(console: Console) -> list[Route]:
