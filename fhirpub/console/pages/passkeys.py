@@ -22,6 +22,10 @@ _NOT_MADE = "The passkey was not accepted. Try again, on this device or another 
 _NOT_ACCEPTED = "The passkey was not accepted. Try again, or ask the operator for an invitation."
 
 
+class _Ended(SignInRefused):
+    """The invitation has ended."""
+
+
 async def show_invitation(visit: Visit) -> Result:
     """Show who is invited, and let the browser make a passkey."""
     return await _invitation(visit, visit.query.get("code", ""))
@@ -31,6 +35,8 @@ async def accept_invitation(visit: Visit) -> Result:
     """Keep the passkey that a browser has made, and begin a session."""
     try:
         return await enter(visit, Attempt("invitation", partial(_by_invitation, visit)))
+    except _Ended:
+        raise PageRefused(_ENDED) from None
     except SignInRefused:
         return await _invitation(visit, visit.field("code"), problem=_NOT_MADE)
 
@@ -49,7 +55,7 @@ async def _invitation(visit: Visit, code: str, *, problem: str = "") -> Html:
     ceremonies = _ceremonies(visit)
     try:
         client = await _invited(visit, code)
-    except SignInRefused:
+    except _Ended:
         raise PageRefused(_ENDED) from None
     values = {
         "name": client.name or client.id,
@@ -67,8 +73,10 @@ async def _by_invitation(visit: Visit) -> Person:
     try:
         key = ceremonies.read_new(visit.field("credential"), code)
         await visit.console.sessions.use_once("invitation", code)
-    except (NotAuthenticated, PasskeyRefused) as problem:
-        raise SignInRefused(_reason(problem), client=client.id) from None
+    except PasskeyRefused as problem:
+        raise SignInRefused(str(problem), client=client.id) from None
+    except NotAuthenticated as problem:
+        raise _Ended(problem.reason, client=client.id) from None
     person = Person(subject=client.id, name=client.name or client.id, kid=key["kid"])
     services, agent = visit.console.services, agent_of(visit, person)
     doing = recorded(
@@ -89,14 +97,14 @@ async def _invited(visit: Visit, code: str) -> Client:
     try:
         person = await visit.console.sessions.read_once("invitation", code)
     except NotAuthenticated as problem:
-        raise SignInRefused(problem.reason) from None
+        raise _Ended(problem.reason) from None
     client = await visit.console.services.store.client(person.subject)
     if client is None:
-        raise SignInRefused("no client", client=person.subject)
+        raise _Ended("no client", client=person.subject)
     try:
         check_invitable(client)
     except NotPossible:
-        raise SignInRefused("client that cannot be invited", client=client.id) from None
+        raise _Ended("client that cannot be invited", client=client.id) from None
     return client
 
 

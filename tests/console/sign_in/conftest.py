@@ -71,7 +71,9 @@ class Site:
     def person(self, name: str = "Ada Laband", *options: str) -> dict[str, Any]:
         """Add a person of a new tenant; return what the command prints."""
         words = ("client", "add-person", "--tenant", self.tenant().id, "--name", name)
-        added: dict[str, Any] = self.json(*words, "--scope", "system/*.rs", *options)
+        added: dict[str, Any] = self.json(
+            *words, "--scope", "system/*.rs system/AuditEvent.rs", *options
+        )
         return added
 
     def member(self, **options: Any) -> tuple[Visitor, Passkey, str]:
@@ -98,7 +100,8 @@ class Site:
         self, key: dict[str, str], subject: str, place: str = "/console/links", **changes: str
     ) -> Answer:
         """Ask for a link with an assertion."""
-        audience = changes.pop("audience", f"{ORIGIN}{place}")
+        origin = self.service.config.console.base_url
+        audience = changes.pop("audience", f"{origin}{place}")
         clock = self.clock or now_ms
         assertion = sign_assertion(key, subject=subject, audience=audience, clock=clock)
         fields = {"client_assertion_type": TYPE, "client_assertion": assertion}

@@ -7,11 +7,17 @@ from typing import Any
 import orjson
 import pytest
 from click.testing import CliRunner
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jose import jwk
 
-from fhirpub.cli import console as commands
+from fhirpub.auth.assertions.signing import sign_assertion
+from fhirpub.auth.assertions.verification import TYPE
+from fhirpub.auth.clients import set_keys
+from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Answer
 from tests.console.sign_in.conftest import COMMAND, OPERATOR, ORIGIN, Site
-from tests.console.sign_in.visitor import FORM, Visitor, path_of
+from tests.console.sign_in.visitor import Visitor, path_of
 
 OPERATORS = "/console/links/operators"
 
@@ -34,7 +40,7 @@ def test_a_client_with_a_private_key_gets_a_link_that_signs_in(
     entered = follow(visitor, answer.json["url"])
 
     assert entered.status == 303
-    assert visitor.is_signed_in
+    assert visitor.is_signed_in()
     assert b"ward system" in visitor.get("/console/").body
 
 
@@ -55,7 +61,7 @@ def test_a_link_works_once(site: Site, visitor: Visitor) -> None:
 
     assert refused.status == 403
     assert b"The link has expired or was used before" in refused.body
-    assert not other.is_signed_in
+    assert not other.is_signed_in()
 
 
 def test_to_open_a_link_does_not_use_it_up(site: Site, visitor: Visitor) -> None:
@@ -103,10 +109,6 @@ def test_an_assertion_for_a_token_gets_no_link(site: Site) -> None:
 
 
 def test_an_assertion_for_a_link_gets_no_token(site: Site) -> None:
-    from fhirpub.auth.assertions.signing import sign_assertion  # noqa: PLC0415
-    from fhirpub.auth.assertions.verification import TYPE  # noqa: PLC0415
-    from fhirpub.runtime.clock import now_ms  # noqa: PLC0415
-
     client, key = site.key_client()
     assertion = sign_assertion(
         key, subject=client.id, audience=f"{ORIGIN}/console/links", clock=now_ms
@@ -188,11 +190,9 @@ def test_a_session_by_a_key_ends_with_the_key(timed: Site) -> None:
     client, key = timed.key_client()
     visitor = Visitor(timed.service)
     follow(visitor, timed.ask_link(key, client.id).json["url"])
-    assert visitor.is_signed_in
+    assert visitor.is_signed_in()
 
     _other, another = timed.key_client()
-    from fhirpub.auth.clients import set_keys  # noqa: PLC0415
-
     public = {name: another[name] for name in ("kty", "crv", "x", "y", "kid")}
     timed.service.call(
         set_keys(
@@ -205,7 +205,7 @@ def test_a_session_by_a_key_ends_with_the_key(timed: Site) -> None:
     )
     timed.clock.forward(seconds=31)
 
-    assert not visitor.is_signed_in
+    assert not visitor.is_signed_in()
 
 
 def test_the_page_of_a_link_can_be_loaded_by_no_other_site(site: Site) -> None:
@@ -226,7 +226,7 @@ class TestCommand:
     def opened(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """The links that the command opens in a browser, which there is none of here."""
         found: list[str] = []
-        monkeypatch.setattr(commands.webbrowser, "open", found.append)
+        monkeypatch.setattr("webbrowser.open", found.append)
         return found
 
     def run(self, *words: str) -> Any:
@@ -249,7 +249,7 @@ class TestCommand:
         assert opened == [result.stdout.strip()]
         visitor = Visitor(local.service)
         assert follow(visitor, opened[0]).status == 303
-        assert visitor.is_signed_in
+        assert visitor.is_signed_in()
 
     def test_signs_in_an_operator_without_a_browser(
         self, local: Site, tmp_path: Path, opened: list[str]
@@ -310,10 +310,6 @@ class TestCommand:
 
 
 def _key_pair(kind: str) -> tuple[dict[str, str], dict[str, str]]:
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: PLC0415
-    from jose import jwk  # noqa: PLC0415
-
     made: Any = (
         ec.generate_private_key(ec.SECP256R1())
         if kind == "P-256"

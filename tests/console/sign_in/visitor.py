@@ -88,9 +88,8 @@ class Visitor:
         form = self.form("/console/", "/console/sign-out")
         return self.post(form.action, form.fields)
 
-    @property
     def is_signed_in(self) -> bool:
-        """Whether pages are shown: else they lead to the sign-in."""
+        """Return whether pages are shown: else they lead to the sign-in."""
         answer = self.get("/console/")
         if answer.status == 303:
             assert answer.headers["location"].startswith("/console/sign-in?next=")
