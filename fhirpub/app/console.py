@@ -45,7 +45,7 @@ def create_console(services: Services) -> Console:
 
 
 def _create_ceremonies(config: Config) -> Ceremonies | None:
-    """Return how persons make and use passkeys; None where nobody can have one."""
+    """Return how persons make and use passkeys; None where there can be none."""
     if why_none(config):
         return None
     from fhirpub.console.ceremonies import Ceremonies  # noqa: PLC0415 - needs an extra

@@ -1,7 +1,7 @@
 """Passkeys: how persons sign in to the console (WebAuthn, ADR 46).
 
-A passkey is a public key among those of its client, in the same JSON Web Key Set. Its name tells
-it apart, and keeps it from authenticating the client for a token. Signatures are not counted: most
+A passkey is a public key among those of its client, in the same JSON Web Key Set. Its name
+shows what it is, and keeps it from authenticating the client for a token. Signatures are not counted: most
 passkeys are on several devices of a person, which count apart or not at all.
 """
 
@@ -33,7 +33,7 @@ class PasskeyRefused(ValueError):
 
 
 def why_none(config: Config) -> str:
-    """Return why nobody can have a passkey of the console, or nothing."""
+    """Return why there can be no passkeys of the console, or nothing."""
     if not config.console.enabled:
         return "the console is not served: set [console] enabled"
     if find_spec(_LIBRARY) is None:

@@ -188,7 +188,8 @@ def invite(client_id: str, target: Target, *, as_json: bool) -> None:
 def remove_passkey(client_id: str, kid: str, target: Target, *, yes: bool, as_json: bool) -> None:
     """Remove a passkey of a person by its name, which `fhirpub client show` prints below "keys".
 
-    Sessions that began with it end within half a minute.
+    Sessions that began with it end within half a minute. This cannot be undone: invite the person
+    again instead.
     """
     confirm_final(f"Remove the passkey {kid} of the client {client_id}?", yes=yes)
     changed = target.call(persons.REMOVE_PASSKEY, client=client_id, kid=kid)

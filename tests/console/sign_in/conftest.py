@@ -185,5 +185,5 @@ def local(
 
 @pytest.fixture
 def visitor(site: Site) -> Visitor:
-    """A browser of nobody yet."""
+    """A browser in which no person is signed in."""
     return Visitor(site.service)
