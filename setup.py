@@ -98,6 +98,7 @@ setup(
             "requests>=2.32",
             "schemathesis>=4.32",  # tries all that our OpenAPI says; two tenants, checks of links
             "openapi-spec-validator>=0.7.2",  # OpenAPI 3.1 is held to draft 2020-12
+            "playwright>=1.65",  # drives a browser; older ones were not tried
             "pyyaml>=6.0",  # reads the examples of a guide
             "webauthn>=3.0.1",  # as the extra console
             "opentelemetry-sdk>=1.45.2",  # as the extra otel

@@ -21,7 +21,7 @@ from fhirpub.runtime.logging import configure
 from fhirpub.testing.service import Integrator, RunningService
 from tests.mongod.replica_set import ProxiedSet, ReplicaSet
 from tests.mongod.server_logs import story
-from tests.node.packages import NoNode, NoPackages, Scripts, scripts_in
+from tests.node.packages import Scripts, scripts_in, skipping_without_packages
 
 
 def pytest_configure() -> None:
@@ -189,12 +189,6 @@ def proxied_set(member_behind_proxy: ProxiedSet) -> Iterator[ProxiedSet]:
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Scripts:
-    """FHIR clients in JavaScript; continuous integration must have them if node is installed."""
-    try:
+    """FHIR clients in JavaScript."""
+    with skipping_without_packages():
         return scripts_in(tmp_path_factory.mktemp("node"))
-    except NoNode as reason:
-        pytest.skip(str(reason))
-    except NoPackages:
-        if variable("CI") == "true":
-            raise
-        pytest.skip("npm cannot fetch the clients; `npm ci` in tests/node says why")

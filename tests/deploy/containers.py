@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.mongod.executable import cache_folder
+from tests.cache import cache_folder
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

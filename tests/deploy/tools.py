@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mongod.executable import cache_folder
+from tests.cache import cache_folder
 
 
 def tool(name: str) -> Path:

