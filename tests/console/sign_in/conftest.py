@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -61,7 +63,9 @@ class Site:
             "FHIRPUB_ADMIN_URL": f"http://127.0.0.1:{admin.port}",
             "FHIRPUB_ADMIN_KEY": KEY,
         }
-        return CliRunner().invoke(COMMAND, words, env=environment)
+        invoke = partial(CliRunner().invoke, COMMAND, words, env=environment)
+        with ThreadPoolExecutor(1) as thread:  # a browser that is driven has a loop in this one
+            return thread.submit(invoke).result()
 
     def json(self, *words: str) -> Any:
         result = self.run(*words, "--json")
