@@ -241,10 +241,9 @@ class _Reading:
         if self._refuse_modifier(name, modifier, "identifier"):
             return True
         texts = self._split(name, value, rule)
+        agents = [plain(text) for text in texts]
         if modifier:
             agents = [each for text in texts for each in self._identified(name, text)]
-        else:
-            agents = [plain(text) for text in texts]
         self.search.conditions.append(by_agent(self._terms.tenant, agents))
         return True
 
@@ -265,14 +264,14 @@ class _Reading:
 
     def _entity(self, name: str, modifier: str, value: str) -> bool:
         if modifier == "identifier":
-            texts = self._split(name, value, "must be the id of a request with :identifier")
-            self.search.conditions.append(by_request(map(plain, texts)))
+            ids = map(plain, self._split(name, value, "must be the id of a request"))
+            self.search.conditions.append(by_request(ids))
             return True
         target = modifier if _TYPE.fullmatch(modifier) else ""
         if not target and self._refuse_modifier(name, modifier, PATIENT):
             return True
         named = self._references(name, value, target, "must be Type/id, an id or a URL")
-        within = [one for one in named if not target or one.startswith(f"{target}/")]
+        within = [one for one in named if one.startswith(target and f"{target}/")]
         self.search.conditions.append(by_entity(self._terms.tenant, within))
         return True
 

@@ -42,7 +42,7 @@ class ClientStatus:
         """Return whether the client belongs to another environment than this."""
         return self.client is not None and self.client.environment != environment
 
-    def admit(self, jti: str, *, environment: str, tenant_id: str = "", kid: str = "") -> Tenant:
+    def admit(self, jti: str, environment: str, *, tenant_id: str = "", kid: str = "") -> Tenant:
         """Return the tenant for which the client may act by a token, by default its own.
 
         ``kid`` is the key of its own by which the client got it, which it must still have. Raises

@@ -202,15 +202,12 @@ class Tokens:
         Raises NotAuthenticated, StoreUnavailable.
         """
         standing = await self._standings.with_key(client_id, kid)
-        tenant = standing.admit(jti, environment=self._config.environment, kid=kid)
+        tenant = standing.admit(jti, self._config.environment, kid=kid)
         self._uses.note(client_id)
         return Caller(tenant, client_id, standing.scopes, standing.networks)
 
     async def end_session(self, token: RevokedToken) -> None:
-        """End a session of a client, in all processes within half a minute.
-
-        Raises NoSuchRecord, Throttled, StoreUnavailable.
-        """
+        """End a session of a client. Raises NoSuchRecord, Throttled, StoreUnavailable."""
         await record_revocation(self._access, token, clock=self._clock)
         self._standings.forget(token.client)
 
@@ -325,11 +322,11 @@ class Tokens:
             raise
 
     async def _authorize(self, token: str, kid: str, claims: jwt.Claims) -> Caller:
-        standing, here = await self._standings.of(claims.client_id), self._config.environment
-        tenant = standing.admit(claims.jti, environment=here, tenant_id=claims.tenant)
+        standing = await self._standings.of(claims.client_id)
+        tenant = standing.admit(claims.jti, self._config.environment, tenant_id=claims.tenant)
         self._uses.note(claims.client_id)
-        scopes, networks = intersect(standing.scopes, claims.scopes), standing.networks
-        caller = Caller(tenant, claims.client_id, scopes, networks, claims.certificate)
+        scopes = intersect(standing.scopes, claims.scopes)
+        caller = Caller(tenant, claims.client_id, scopes, standing.networks, claims.certificate)
         until = min(standing.until, self._end(claims))
         self._verified.keep(token, CachedToken(kid, claims, caller, standing.read, until))
         return caller

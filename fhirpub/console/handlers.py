@@ -39,9 +39,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_POLICY_OF_PDF = "default-src 'none'; frame-ancestors 'self'"
-"""Viewers of browsers refuse to work in a sandbox; a PDF has no other access to the page."""
-_POLICY_OF_DOCUMENTS = f"sandbox; {_POLICY_OF_PDF}"
+_POLICY_OF_DOCUMENTS = "sandbox; default-src 'none'; frame-ancestors 'self'"
 _PROTECTION = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": _POLICY,
@@ -212,10 +210,11 @@ class PageHandler(_SessionReader, BodyHandler):
         self.headers["Set-Cookie"] = "; ".join(parts)
 
     def write_refusal(self, problem: Exception) -> None:
-        """Show what is wrong as a page."""
+        """Show what is wrong as a page; without navigation, of which it may come."""
         answer = response_for(problem)
         self.headers.update(headers_for(problem))
         self.note_issues(answer.issues)
+        self._session = None
         said = [issue.diagnostics for issue in answer.issues]
         self._write_page(_refusal(HTTPStatus(answer.status), said, self.request_id))
 
@@ -236,11 +235,8 @@ class DocumentHandler(_SessionReader, BinaryHandler):
             await later
 
     def finish_with(self, body: ResponseBody) -> None:
-        """Send the document under a policy that lets pages of the console frame it."""
-        is_pdf = self.headers.get("Content-Type") == "application/pdf"
-        self.headers["Content-Security-Policy"] = (
-            _POLICY_OF_PDF if is_pdf else _POLICY_OF_DOCUMENTS
-        )
+        """Send the document under a policy by which pages of the console frame it."""
+        self.headers["Content-Security-Policy"] = _POLICY_OF_DOCUMENTS
         super().finish_with(body)
 
 

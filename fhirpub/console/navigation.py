@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fhirpub.audit.event import AUDIT_EVENT
-from fhirpub.auth.scopes import permits
+from fhirpub.auth.scopes import WEBHOOKS, permits
 from fhirpub.console.console import Console
 from fhirpub.console.sessions import Session
 from fhirpub.console.visit import BASE
@@ -35,14 +35,18 @@ def navigation(console: Console, session: Session | None) -> Sequence[Entry]:
 
 def _of_integrators(console: Console, scopes: Sequence[str]) -> list[Entry]:
     enforced = console.config.auth.enforce_scopes
-    types = [
-        name
-        for name in console.services.context.searched
-        if not enforced or permits(scopes, name, "s")
-    ]
+    services = console.services
+
+    def may(name: str) -> bool:
+        # What came with other resources is searched by the right to one of their types.
+        names = (name,) if name in services.types else (name, *services.types)
+        return not enforced or any(permits(scopes, one, "s") for one in names)
+
+    types = [*filter(may, services.context.searched)]
     entries = [Entry(name, f"{BASE}/resources/{name}", name) for name in types]
-    entries.append(Entry("Endpoints", f"{BASE}/endpoints", "endpoints"))
-    if console.services.audit is not None and (not enforced or permits(scopes, AUDIT_EVENT, "s")):
+    if not enforced or WEBHOOKS[0] in scopes:
+        entries.append(Entry("Endpoints", f"{BASE}/endpoints", "endpoints"))
+    if services.audit is not None and permits(scopes, AUDIT_EVENT, "s"):
         entries.append(Entry("Accesses", f"{BASE}/accesses", "accesses"))
     return entries
 

@@ -52,12 +52,12 @@ from fhirpub.web.handlers.refusals import (
     MethodNotAllowedHandler,
     NotFoundHandler,
     RefusingHandler,
+    RootHandler,
     TokenMethodNotAllowedHandler,
     normalize,
 )
 from fhirpub.web.handlers.registrations.register import CreateHandler, RegisterHandler
 from fhirpub.web.handlers.registrations.revise import ReviseHandler
-from fhirpub.web.handlers.root import RootHandler
 from fhirpub.web.handlers.search import SearchFormHandler, SearchHandler
 from fhirpub.web.handlers.token import (
     KeysHandler,

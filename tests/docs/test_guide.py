@@ -122,7 +122,7 @@ def test_the_guide_finds_who_has_read_about_a_patient(
 
     (entry,) = bundle["entry"]
     assert entry["resource"]["action"] == "R"
-    assert len(OF_AUDIT) == 5
+    assert len(OF_AUDIT) == 6
     for search in OF_AUDIT:
         answer = lab.get(f"/fhir/r4/{search}", Prefer="handling=strict")
         assert answer.status == 200, search

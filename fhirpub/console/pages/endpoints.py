@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -62,7 +63,7 @@ async def change_state(visit: Visit) -> Result:
     endpoint = await read_endpoint(visit)
     act = _ACTS.get(visit.blanks[1])
     if act is None:
-        raise PageRefused("There is no such act.")
+        raise _nothing()
     await visit.send("POST", f"{path_of(endpoint)}/{act}")
     return Redirect(path=address("endpoints", endpoint["id"]))
 
@@ -72,7 +73,7 @@ async def try_endpoint(visit: Visit) -> Result:
     endpoint = await read_endpoint(visit)
     trial = visit.blanks[1]
     if trial not in _TRIALS:
-        raise PageRefused("There is no such trial.")
+        raise _nothing()
     came = await visit.send("POST", f"{path_of(endpoint)}/{trial}")
     values = {"endpoint": endpoint, "came": came, "name": _TRIALS[trial]}
     return Html(template="trial.html", title=_TRIALS[trial], section=SECTION, values=values)
@@ -151,10 +152,14 @@ def level_of(state: str) -> str:
     return "bad" if state in ("disabled", "dead") else "warn" if state != "cancelled" else ""
 
 
+def _nothing() -> PageRefused:
+    return PageRefused("There is nothing at this address.", status=HTTPStatus.NOT_FOUND)
+
+
 def _rotated(visit: Visit) -> str:
     kind = visit.blanks[1]
     if kind not in _ROTATED:
-        raise PageRefused("There is no such secret.")
+        raise _nothing()
     return kind
 
 

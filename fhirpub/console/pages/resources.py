@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -105,7 +106,7 @@ def _type(visit: Visit) -> str:
     """Return the type that the path names. Raises PageRefused."""
     name = visit.blanks[0]
     if name not in visit.console.services.context.searched:
-        raise PageRefused("The service has no such type.")
+        raise PageRefused("The service has no such type.", status=HTTPStatus.NOT_FOUND)
     return name
 
 

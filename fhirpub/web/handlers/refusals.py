@@ -1,11 +1,16 @@
-"""Handlers of requests that no route takes: an unknown path, another method, broken HTTP."""
+"""Handlers of requests that no route takes: an unknown path, another method, broken HTTP, /."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Awaitable
+from html import escape
 from http import HTTPStatus
+from importlib import resources
 
+from fhirpub.config.console import console_base_url
 from fhirpub.errors import FhirpubError
 from fhirpub.web.addresses import Addresses
 from fhirpub.web.handlers.base import BaseHandler
@@ -13,6 +18,11 @@ from fhirpub.web.handlers.token import write_oauth
 
 _ESCAPE = re.compile("%(2[4DE]|3[0-9A]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])", re.IGNORECASE)
 """Escapes of characters that need none (RFC 3986, 2.3), and of dollar sign and colon (D-15)."""
+
+
+_HTML = "text/html"
+_MARK = "<!-- documentation -->"
+_LINK = '<dt><a href="{}">Documentation</a></dt><dd>how to work with this service</dd>'
 
 
 class NotFoundHandler(BaseHandler):
@@ -24,6 +34,34 @@ class NotFoundHandler(BaseHandler):
     def ready(self) -> Awaitable[None] | None:
         """Refuse, whatever the method and the format, and name the address that was meant."""
         raise self.addresses.refuse(self.request.method, normalize(self.request.path))
+
+
+class RootHandler(NotFoundHandler):
+    """Show a person what this is, or lead to the console where that is served."""
+
+    def ready(self) -> Awaitable[None] | None:
+        """Refuse all but a browser, which names HTML among what it accepts."""
+        accepted = ",".join(self.request.headers.get_list("Accept")).lower()
+        if self.request.method not in ("GET", "HEAD") or _HTML not in accepted:
+            return super().ready()
+        return None
+
+    def get(self) -> None:
+        """Return the page."""
+        self.headers["Cache-Control"] = "no-store"
+        self.headers["Vary"] = "Accept"
+        console = self.services.config.console
+        if console.enabled:
+            url = console_base_url(console, self.services.config.base_url)
+            self.headers["Location"] = f"{url}/console/"
+            self.respond_empty(status=303)
+            return
+        page, style = _page(console.documentation_url)
+        self.headers["Content-Type"] = "text/html; charset=utf-8"
+        self.headers["Content-Security-Policy"] = (
+            f"default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'"
+        )
+        self.finish(page)
 
 
 class MethodNotAllowedHandler(NotFoundHandler):
@@ -80,3 +118,12 @@ def normalize(path: str) -> str:
     if "%" not in path:
         return path
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), path)
+
+
+def _page(documentation: str) -> tuple[bytes, str]:
+    """Return the page, and the digest by which its policy permits its one style."""
+    text = resources.files("fhirpub.web").joinpath("root.html").read_text(encoding="utf-8")
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    link = _LINK.format(escape(documentation)) if documentation else ""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return text.replace(_MARK, link).encode(), digest
