@@ -68,6 +68,9 @@ setup(
         "lxml>=6.1",  # CVE-2026-41066; older ones in the libxml2 of its wheels
     ],
     extras_require={
+        "console": [
+            "webauthn>=3.0.1",  # passkeys; older ones were not tried
+        ],
         "otel": [
             "opentelemetry-sdk>=1.45.2",  # spans; older ones were not tried
             "opentelemetry-exporter-otlp-proto-http>=1.45.2",  # OTLP over HTTP, without gRPC
@@ -97,6 +100,7 @@ setup(
             "openapi-spec-validator>=0.7.2",  # OpenAPI 3.1 is held to draft 2020-12
             "playwright>=1.65",  # drives a browser; older ones were not tried
             "pyyaml>=6.0",  # reads the examples of a guide
+            "webauthn>=3.0.1",  # as the extra console
             "opentelemetry-sdk>=1.45.2",  # as the extra otel
             "opentelemetry-exporter-otlp-proto-http>=1.45.2",
             "standardwebhooks>=1.1",  # verifies our signatures, and makes some for us to verify

@@ -23,9 +23,9 @@ from fhirpub.storage.contract import Client
 OF_CLIENT = Parameter(
     name="client", text="The client: its id or name.", place="path", required=True
 )
-_NAME = Parameter(name="name", text="The name that lists show.", max_length=200, rule=why_no_line)
-_SCOPES = Parameter(name="scopes", type="strings", text="The scopes that are granted.")
-_NETWORKS = Parameter(
+NAME = Parameter(name="name", text="The name that lists show.", max_length=200, rule=why_no_line)
+SCOPES_GRANTED = Parameter(name="scopes", type="strings", text="The scopes that are granted.")
+NETWORKS = Parameter(
     name="networks",
     type="strings",
     text="Networks from which the client may call, such as 192.0.2.0/24; none: from everywhere.",
@@ -68,7 +68,7 @@ async def put(
 async def _add(
     administration: Administration, tenant: str, client_id: str, given: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    config = administration.config.auth
+    config, keys = administration.config.auth, keys_given(administration, given, tenant=tenant)
     new = clients.NewClient(
         tenant=tenant,
         name=given.get("name", ""),
@@ -77,7 +77,8 @@ async def _add(
         networks=given.get("networks", ()),
         valid_days=given.get("valid_days", config.secret_days),
         id=client_id,
-        **keys_given(administration, given, tenant=tenant),
+        jwks=keys["jwks"],
+        jwks_url=keys["jwks_url"],
     )
     async with administration.recorded("client.add", tenant=tenant) as doing:
         added, secret = await clients.add_client(
@@ -215,7 +216,7 @@ def _moment(milliseconds: int | None) -> str | None:
     return None if milliseconds is None else instant(milliseconds)
 
 
-_NEW = (_NAME, _SCOPES, _NETWORKS, _VALID_DAYS, JWKS, JWKS_URL)
+_NEW = (NAME, SCOPES_GRANTED, NETWORKS, _VALID_DAYS, JWKS, JWKS_URL)
 ADD = Operation(
     command="client add",
     method="POST",
@@ -278,7 +279,7 @@ SCOPES = Operation(
     path="/clients/{client}/scopes",
     summary="Replace the scopes of a client; its tokens lose removed scopes within half a minute",
     run=set_scopes,
-    parameters=(OF_CLIENT, replace(_SCOPES, required=True)),
+    parameters=(OF_CLIENT, replace(SCOPES_GRANTED, required=True)),
 )
 EDIT = Operation(
     command="client edit",
@@ -286,7 +287,7 @@ EDIT = Operation(
     path="/clients/{client}",
     summary="Change the name, the networks or the keys of a client",
     run=edit,
-    parameters=(OF_CLIENT, _NAME, _NETWORKS, JWKS, JWKS_URL),
+    parameters=(OF_CLIENT, NAME, NETWORKS, JWKS, JWKS_URL),
 )
 DISABLE = Operation(
     command="client disable",

@@ -10,6 +10,7 @@ from fhirpub.administration import (
     endpoints,
     keys,
     patients,
+    persons,
     quotas,
     tenants,
 )
@@ -21,6 +22,7 @@ from fhirpub.administration.operation import Operation
 OPERATIONS: tuple[Operation, ...] = (
     *tenants.OPERATIONS,
     *clients.OPERATIONS,
+    *persons.OPERATIONS,
     *quotas.OPERATIONS,
     *keys.OPERATIONS,
     *encryption.OPERATIONS,

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from socket import socket
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tornado.netutil import bind_sockets
 
 from fhirpub.app.administration import create_interface
-from fhirpub.config.console import ConsoleConfig
+from fhirpub.auth.passkeys import why_none
+from fhirpub.auth.throttle import Throttle
+from fhirpub.config.console import ConsoleConfig, console_base_url
+from fhirpub.config.settings import Config
 from fhirpub.console.console import Console
 from fhirpub.console.routes import console_routes
 from fhirpub.console.sessions import Sessions
@@ -20,11 +25,33 @@ from fhirpub.web.adapter import RequestRouterAdapter
 from fhirpub.web.routes import Route, Router, routes
 from fhirpub.web.services import Services
 
+if TYPE_CHECKING:
+    from fhirpub.console.ceremonies import Ceremonies
+
 
 def create_console(services: Services) -> Console:
     """Create the console of a service."""
-    sessions = Sessions(services.config, services.tokens, services.store, clock=services.clock)
-    return Console(services, sessions, create_interface(services), Router(services))
+    config, clock = services.config, services.clock
+    sessions = Sessions(config, services.tokens, services.store, clock=clock)
+    throttle = Throttle(config.limits.token_failures, clock=clock)
+    return Console(
+        services,
+        sessions,
+        create_interface(services),
+        Router(services),
+        throttle,
+        _create_ceremonies(config),
+    )
+
+
+def _create_ceremonies(config: Config) -> Ceremonies | None:
+    """Return how persons make and use passkeys; None where there can be none."""
+    if why_none(config):
+        return None
+    from fhirpub.console.ceremonies import Ceremonies  # noqa: PLC0415 - needs an extra
+
+    parts = urlsplit(console_base_url(config.console, config.base_url))
+    return Ceremonies(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
 
 
 def table_of(services: Services) -> Sequence[Route]:

@@ -73,17 +73,18 @@ class ClientAuthentication:
         if self._published is not None:
             await self._published.stop()
 
-    async def prove(self, proof: Proof, address: str) -> Client:
+    async def prove(self, proof: Proof, address: str, *, audiences: Sequence[str] = ()) -> Client:
         """Return the client that a request comes from, if the address is within its networks.
 
-        Raises TokenRefused, Throttled, StoreUnavailable.
+        ``audiences`` are what an assertion may be for, by default those of tokens. Raises
+        TokenRefused, Throttled, StoreUnavailable.
         """
         claimed = proof.client_id if isinstance(proof, Credentials) else proof.subject
         async with self._throttle.attempt(claimed, address):
             if isinstance(proof, Credentials):
                 client = await self._by_secret(proof)
             else:
-                client = await self._by_assertion(proof)
+                client = await self._by_assertion(proof, audiences or self._audiences)
         if client.networks and not is_within(address, parse_networks(client.networks)):
             _log.warning("address not permitted", client_id=client.id, address=address)
             rule = "the client may not call from this address: ask the operator"
@@ -102,7 +103,7 @@ class ClientAuthentication:
             raise refuse_credentials(basic=credentials.basic, client=credentials.client_id)
         return proved[0]
 
-    async def _by_assertion(self, opened: OpenedAssertion) -> Client:
+    async def _by_assertion(self, opened: OpenedAssertion, audiences: Sequence[str]) -> Client:
         """Return the client that signed an assertion, which is accepted this once.
 
         One without a usable key, such as an unknown or disabled one, is refused like a wrong
@@ -114,7 +115,7 @@ class ClientAuthentication:
             stated = verify_assertion(
                 opened,
                 keys,
-                audiences=self._audiences,
+                audiences=audiences,
                 clock=self._clock,
                 leeway_seconds=self._config.leeway_seconds,
             )
@@ -131,7 +132,7 @@ class ClientAuthentication:
         if not is_admitted(client, tenant, environment=self._config.environment):
             return ()
         if client.jwks:
-            return read_key_set(client.jwks.encode())
+            return [key for key in read_key_set(client.jwks.encode()) if not key.is_passkey]
         if client.jwks_url and self._published is not None:
             return await self._published.at(client.jwks_url, tenant=client.tenant, kid=kid)
         return ()

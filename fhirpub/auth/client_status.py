@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fhirpub.auth import refusals
 from fhirpub.auth.networks import Network, parse_networks
+from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.contract import Client, CredentialStore
 from fhirpub.tenant import Tenant
@@ -41,10 +42,11 @@ class ClientStatus:
         """Return whether the client belongs to another environment than this."""
         return self.client is not None and self.client.environment != environment
 
-    def admit(self, jti: str, environment: str, *, tenant_id: str = "") -> Tenant:
+    def admit(self, jti: str, environment: str, *, tenant_id: str = "", kid: str = "") -> Tenant:
         """Return the tenant for which the client may act by a token, by default its own.
 
-        Raises NotAuthenticated.
+        ``kid`` is the key of its own by which the client got it, which it must still have. Raises
+        NotAuthenticated.
         """
         if self.is_elsewhere(environment):
             raise refusals.misdirected("client of another environment", "environment")
@@ -52,9 +54,16 @@ class ClientStatus:
         tenant = self.tenant_for(tenant_id or own, environment=environment)
         if tenant is None:
             raise refusals.disabled()
-        if jti in self.revoked:
+        if jti in self.revoked or (kid and not self.has_key(kid)):
             raise refusals.revoked()
         return tenant
+
+    def has_key(self, kid: str) -> bool:
+        """Return whether the client has a key; one that publishes its keys may change them."""
+        if self.client is None or self.client.jwks_url:
+            return self.client is not None
+        stored = loads_stored(self.client.jwks.encode())["keys"] if self.client.jwks else ()
+        return any(key["kid"] == kid for key in stored)
 
     def tenant_for(self, tenant_id: str, *, environment: str) -> Tenant | None:
         """Return the tenant if the client may act for it in this environment."""
@@ -86,6 +95,14 @@ class ClientStatusCache:
             self._reading[client_id] = reading
             reading.add_done_callback(lambda task: self._end(client_id, task))
         return await asyncio.shield(reading)
+
+    async def with_key(self, client_id: str, kid: str) -> ClientStatus:
+        """Return a client's standing, read again if it has not the key: that may be new."""
+        standing = await self.of(client_id)
+        if kid and not standing.has_key(kid):
+            self.forget(client_id)
+            standing = await self.of(client_id)
+        return standing
 
     def forget(self, client_id: str) -> None:
         """Read a client again for the next caller, even if a read of it is in progress."""

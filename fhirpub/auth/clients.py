@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fhirpub.auth.assertions.key_set import check_key_set
+from fhirpub.auth.assertions.key_set import PASSKEY, check_key_set, read_key_set
 from fhirpub.auth.networks import MAX_NETWORKS, parse_network, wrong_networks
 from fhirpub.auth.scopes import is_scope
 from fhirpub.auth.tenants import require_enabled_tenant
@@ -39,7 +39,8 @@ class NewClient:
     """A client to add; its secret is valid for ``valid_days``, with 0 until it is rotated.
 
     It may call from ``networks``, without any from everywhere. With a key set ``jwks``, or the URL
-    of one, it signs assertions and gets no secret. Without an ``id`` it gets a fresh one.
+    of one, it signs assertions and gets no secret. ``is_person`` leaves it without either: it is
+    invited to the console. Without an ``id`` it gets a fresh one.
     """
 
     tenant: str
@@ -51,6 +52,7 @@ class NewClient:
     id: str = ""
     jwks: str = ""
     jwks_url: str = ""
+    is_person: bool = False
 
 
 async def add_client(
@@ -58,15 +60,15 @@ async def add_client(
 ) -> tuple[Client, str]:
     """Add a client of a tenant; return it with its secret, of which only a digest is kept.
 
-    The secret is empty if the client has keys. Raises NoSuchRecord if the tenant is unknown,
-    NotPossible if there is a client with the given id, ConfigurationError if the tenant is
-    disabled, or with all scopes, networks and keys that cannot be some.
+    The secret is empty if the client has keys, or is a person. Raises NoSuchRecord if the tenant
+    is unknown, NotPossible if there is a client with the given id, ConfigurationError if the
+    tenant is disabled, or with all scopes, networks and keys that cannot be some.
     """
     jwks, wrong_keys = _keys(new.jwks)
     _check([*_wrong_scopes(new.scopes), *_wrong_networks(new.networks), *wrong_keys])
     await require_enabled_tenant(access, new.tenant)
-    has_keys, now = bool(jwks or new.jwks_url), clock()
-    secret = "" if has_keys else _new_secret()
+    has_none, now = bool(jwks or new.jwks_url or new.is_person), clock()
+    secret = "" if has_none else _new_secret()
     client = Client(
         id=new.id or str(uuid.uuid4()),
         tenant=new.tenant,
@@ -96,13 +98,14 @@ async def rotate_client(
 
     It is valid for ``valid_days``, with 0 until it is rotated. Those it had work for
     ``grace_seconds`` more, or until the end they already had if that is sooner; 0 ends them at
-    once. Raises NoSuchRecord, and ConfigurationError if it has keys.
+    once. Raises NoSuchRecord, and ConfigurationError if it has keys, or is a person.
     """
     now = clock()
     end = now + grace_seconds * 1000
     secret = _new_secret()
 
     def with_new_secret(client: Client) -> Client:
+        _refuse_person(client)
         if client.jwks or client.jwks_url:
             rule = (
                 "the client signs assertions: replace its keys with `fhirpub client edit --jwks`"
@@ -113,7 +116,7 @@ async def rotate_client(
         new = ClientSecret(_digest(secret), _end(now, valid_days))
         return replace(client, secrets=(*live, new))
 
-    return await _update_client(access, client_id, with_new_secret), secret
+    return await update_client(access, client_id, with_new_secret), secret
 
 
 async def set_scopes(access: CredentialStore, client_id: str, scopes: Sequence[str]) -> Client:
@@ -123,7 +126,7 @@ async def set_scopes(access: CredentialStore, client_id: str, scopes: Sequence[s
     ConfigurationError if a scope cannot be one.
     """
     _check(_wrong_scopes(scopes))
-    return await _update_client(
+    return await update_client(
         access, client_id, lambda client: replace(client, scopes=tuple(scopes))
     )
 
@@ -146,7 +149,7 @@ async def edit_client(
         kept = client.networks if networks is None else canonical(networks)
         return replace(client, name=client.name if name is None else name, networks=kept)
 
-    return await _update_client(access, client_id, change)
+    return await update_client(access, client_id, change)
 
 
 async def set_keys(
@@ -161,7 +164,8 @@ async def set_keys(
     """Give a client a key set, or the URL of one, in place of what it has; return what it is now.
 
     Secrets that it had work for ``grace_seconds`` more, or until the end they already had if that
-    is sooner. Raises NoSuchRecord, and ConfigurationError with all that is wrong with the keys.
+    is sooner. Raises NoSuchRecord, and ConfigurationError if it is a person, or with all that is
+    wrong with the keys.
     """
     kept, wrong = _keys(jwks)
     _check(wrong)
@@ -169,11 +173,12 @@ async def set_keys(
     end = now + grace_seconds * 1000
 
     def with_keys(client: Client) -> Client:
+        _refuse_person(client)
         older = [_ending(secret, end) for secret in client.secrets]
         live = tuple(secret for secret in older if _is_live(secret, now))
         return replace(client, jwks=kept, jwks_url=jwks_url, secrets=live)
 
-    return await _update_client(access, client_id, with_keys)
+    return await update_client(access, client_id, with_keys)
 
 
 async def disable_client(access: CredentialStore, client_id: str) -> Client:
@@ -181,10 +186,10 @@ async def disable_client(access: CredentialStore, client_id: str) -> Client:
 
     Raises NoSuchRecord.
     """
-    return await _update_client(access, client_id, lambda client: replace(client, disabled=True))
+    return await update_client(access, client_id, lambda client: replace(client, disabled=True))
 
 
-async def _update_client(
+async def update_client(
     access: CredentialStore, client_id: str, change: Callable[[Client], Client]
 ) -> Client:
     """Change a client as it is now, even if others change it too; return what it has become."""
@@ -216,6 +221,21 @@ def is_admitted(client: Client, tenant: Tenant | None, *, environment: str) -> b
     """Return whether a client may authenticate in an environment."""
     here = client.environment == environment and not client.disabled
     return here and tenant is not None and not tenant.disabled
+
+
+def is_person(client: Client) -> bool:
+    """Return whether a client is a person: one with passkeys alone, or with nothing yet."""
+    if client.secrets or client.jwks_url:
+        return False
+    return not client.jwks or all(key.is_passkey for key in read_key_set(client.jwks.encode()))
+
+
+def _refuse_person(client: Client) -> None:
+    if is_person(client):
+        raise ConfigurationError(
+            "the client is a person, who signs in to the console by passkeys: invite the person "
+            "with `fhirpub client invite`, and add a client for each application"
+        )
 
 
 def _holds(client: Client, digest: bytes, now: int) -> bool:
@@ -272,9 +292,12 @@ def _check(problems: Sequence[str]) -> None:
 def _keys(jwks: str) -> tuple[str, list[str]]:
     """Return the public keys of a set as they are stored, and what is wrong with it."""
     try:
-        return check_key_set(jwks.encode()) if jwks else "", []
+        stored = check_key_set(jwks.encode()) if jwks else ""
     except ConfigurationError as problem:
         return "", [str(problem)]
+    if stored and any(key.is_passkey for key in read_key_set(stored.encode())):
+        return "", [f"no kid may begin with {PASSKEY}, the mark of what persons sign in with"]
+    return stored, []
 
 
 def _wrong_scopes(scopes: Sequence[str]) -> list[str]:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from fhirpub.auth import jwt
+from fhirpub.auth import jwt, refusals
 from fhirpub.auth.keys import KeyRing, ReadyKey, make_ready
 from fhirpub.config.settings import ENVIRONMENTS
 from fhirpub.errors import NotAuthenticated
+from fhirpub.runtime.clock import Clock
+from fhirpub.storage.client_activity_contract import AssertionUse, ClientActivity, UsedAssertion
 from fhirpub.storage.contract import CredentialStore
+
+Purpose = Literal["sign-in", "invitation", "challenge"]
+VALID_SECONDS: Mapping[Purpose, int] = {
+    "sign-in": 120,
+    "invitation": 7 * 86_400,
+    "challenge": 300,
+}
+"""How long each kind of one-time statement is valid."""
+_ONCE = "console-once+jwt"
+_OWNER = "console "
+"""Before the purpose, among the owners of used assertions: no client has such an id."""
+_MAX_LIVE = 100_000
 
 
 async def sign_statement(ring: KeyRing, claims: Mapping[str, Any], *, type_: str) -> str:
@@ -26,6 +41,48 @@ async def read_statement(ring: KeyRing, statement: str, *, type_: str) -> Mappin
     opened = jwt.decode(statement, type_=type_)
     jwt.check_signature(statement, opened, await ring.find(opened.kid))
     return opened.payload
+
+
+class OneTimeStatements:
+    """Statements that can be used once, by all processes together; nothing is kept until then."""
+
+    def __init__(self, ring: KeyRing, access: ClientActivity, *, clock: Clock) -> None:
+        self._ring = ring
+        self._access = access
+        self._clock = clock
+
+    async def sign(self, purpose: Purpose, claims: Mapping[str, Any]) -> str:
+        """Return a statement, such as that in a link. Raises StoreUnavailable."""
+        own = {
+            "purpose": purpose,
+            "jti": secrets.token_urlsafe(16),
+            "exp": self._clock() // 1000 + VALID_SECONDS[purpose],
+        }
+        return await sign_statement(self._ring, {**claims, **own}, type_=_ONCE)
+
+    async def read(self, purpose: Purpose, statement: str) -> Mapping[str, Any]:
+        """Return the claims of a statement, which is not used up.
+
+        Raises NotAuthenticated if it is wrong or has expired; StoreUnavailable.
+        """
+        claims = await read_statement(self._ring, statement, type_=_ONCE)
+        if claims.get("purpose") != purpose:
+            raise refusals.unproved("purpose")
+        if self._clock() >= claims["exp"] * 1000:
+            raise refusals.expired()
+        return claims
+
+    async def use(self, purpose: Purpose, statement: str) -> Mapping[str, Any]:
+        """Use up a statement; return its claims.
+
+        Raises NotAuthenticated as :meth:`read` does, or if it was used before; StoreUnavailable.
+        """
+        claims = await self.read(purpose, statement)
+        used = UsedAssertion(f"{_OWNER}{purpose}", claims["jti"], claims["exp"] * 1000)
+        use = await self._access.use_assertion(used, now=self._clock(), most=_MAX_LIVE)
+        if use is not AssertionUse.FIRST:
+            raise refusals.unproved("used before")
+        return claims
 
 
 class StatementReader:

@@ -113,6 +113,22 @@ def read_revocation(message: Message) -> RevocationRequest:
     return RevocationRequest(credentials=credentials, token=fields["token"])
 
 
+def read_assertion(message: Message) -> OpenedAssertion:
+    """Return the assertion of a request that has to come with one.
+
+    Raises TooLarge, TokenRefused: ``invalid_request``, ``invalid_client`` for what can be no
+    assertion, and ``unauthorized_client`` for a client with a secret.
+    """
+    fields, authorization = _read(message)
+    if not _is_asserted(fields) and (authorization or "client_secret" in fields):
+        rule = "this is for clients with a private key: a secret is not enough"
+        raise TokenRefused("unauthorized_client", rule, client=fields.get("client_id", ""))
+    missing = sorted(_ASSERTED - fields.keys())
+    if missing:
+        raise refuse_malformed(f"missing: {', '.join(missing)}")
+    return _assertion(fields, authorization)
+
+
 def fields_of(message: Message) -> dict[str, str]:
     """Return the parameters of a request to a token endpoint. Raises TooLarge, TokenRefused."""
     _refuse_query(message.query)

@@ -85,7 +85,7 @@ class Tokens:
         )
         self.ring = KeyRing(access, config, clock=clock)
         self._standings = ClientStatusCache(access, clock=clock)
-        self._clients = ClientAuthentication(
+        self.clients = ClientAuthentication(
             access,
             config=config,
             limits=limits,
@@ -121,7 +121,7 @@ class Tokens:
             with suppress(asyncio.CancelledError):
                 await self._refreshing
             self._refreshing = None
-            await self._clients.stop()
+            await self.clients.stop()
             if self._others is not None:
                 await self._others.stop()
             with suppress(StoreUnavailable):
@@ -137,7 +137,7 @@ class Tokens:
         (``insufficient_scope``). Raises TokenRefused, Throttled, TooLarge, StoreUnavailable.
         """
         request = token_request.read(message)
-        client = await self._clients.prove(request.credentials, address)
+        client = await self.clients.prove(request.credentials, address)
         scopes = self._scopes(client, request)
         self._uses.note(client.id)
         is_asserted = not isinstance(request.credentials, Credentials)
@@ -156,7 +156,7 @@ class Tokens:
         TokenRefused, Throttled, TooLarge, StoreUnavailable.
         """
         request = token_request.read_revocation(message)
-        client = await self._clients.prove(request.credentials, address)
+        client = await self.clients.prove(request.credentials, address)
         claims = await self._own_claims(request.token, client)
         if claims is not None:
             await self._record_revocation(claims)
@@ -196,13 +196,13 @@ class Tokens:
             return known.caller
         return await self._look_again(token, known)
 
-    async def caller_of_session(self, client_id: str, jti: str) -> Caller:
-        """Return the client whose session this is, unless it was ended (ADR 46).
+    async def caller_of_session(self, client_id: str, jti: str, kid: str) -> Caller:
+        """Return the client whose session this is, unless it or its key was taken away (ADR 46).
 
         Raises NotAuthenticated, StoreUnavailable.
         """
-        standing = await self._standings.of(client_id)
-        tenant = standing.admit(jti, self._config.environment)
+        standing = await self._standings.with_key(client_id, kid)
+        tenant = standing.admit(jti, self._config.environment, kid=kid)
         self._uses.note(client_id)
         return Caller(tenant, client_id, standing.scopes, standing.networks)
 

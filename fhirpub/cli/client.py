@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from fhirpub.administration import clients
+from fhirpub.administration import clients, persons
 from fhirpub.auth.assertions.key_set import MAX_BYTES
 from fhirpub.auth.scopes import gives_something
 from fhirpub.cli.administration.target import (
@@ -26,6 +26,9 @@ from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import loads
 
 _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
+_SEND_LINK = (
+    "The link is shown only once and works once: send it to the person, and to nobody else."
+)
 _SECRETS_STAY = "Its secrets stay as they are: `fhirpub client rotate` creates a new one."
 
 
@@ -43,6 +46,14 @@ def _split_networks(
     return [name for several in given for name in several.replace(",", " ").split() or [several]]
 
 
+_with_scopes = click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    callback=_split,
+    metavar="SCOPE",
+    help="Scope to grant, or several separated by spaces; may be repeated.",
+)
 _with_networks = click.option(
     "--network",
     "networks",
@@ -106,14 +117,7 @@ Examples:
 )
 @with_key
 @click.option("--name", default="", metavar="TEXT", help="Name shown in lists.")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    callback=_split,
-    metavar="SCOPE",
-    help="Scope to grant, or several separated by spaces; may be repeated.",
-)
+@_with_scopes
 @_with_networks
 @_with_valid_days
 @with_jwks
@@ -136,6 +140,60 @@ def add(tenant_id: str, key: str | None, target: Target, *, as_json: bool, **giv
     advice = _SHOWN_ONCE if is_shown else "" if added["keys"] else _SECRETS_STAY
     then = "\n".join(filter(None, [*target.notes, advice]))
     print_record(heading, added, as_json=as_json, then=then)
+
+
+@client.command(
+    name="add-person",
+    epilog="""\b
+Example:
+  fhirpub client add-person --tenant lab-uno --name "Ana Silva" --scope system/*.rs
+""",
+)
+@click.option(
+    "--tenant", "tenant_id", required=True, metavar="TENANT", help="Its id, key or name."
+)
+@click.option("--name", required=True, metavar="TEXT", help="Name shown in lists, and to others.")
+@_with_scopes
+@_with_networks
+@with_target
+@with_json
+def add_person(tenant_id: str, target: Target, *, as_json: bool, **given: Any) -> None:
+    """Add a person of a tenant, who signs in to the console with passkeys.
+
+    The link that is printed makes the first passkey. A person has no secret, and gets no access
+    token: each application needs a client of its own.
+    """
+    added = target.call(persons.ADD, tenant=tenant_id, **given)
+    _warn_of_empty(given["scopes"])
+    then = "\n".join([*target.notes, _SEND_LINK])
+    print_record("Person added.", added, as_json=as_json, then=then)
+
+
+@client.command()
+@click.argument("client_id", metavar="CLIENT")
+@with_target
+@with_json
+def invite(client_id: str, target: Target, *, as_json: bool) -> None:
+    """Invite a person again, to add a passkey: for another device, or in place of a lost one."""
+    invitation = target.call(persons.INVITE, client=client_id)
+    print_record("Person invited.", invitation, as_json=as_json, then=_SEND_LINK)
+
+
+@client.command(name="remove-passkey", short_help="Remove a passkey that is lost.")
+@click.argument("client_id", metavar="CLIENT")
+@click.argument("kid", metavar="KEY")
+@with_yes
+@with_target
+@with_json
+def remove_passkey(client_id: str, kid: str, target: Target, *, yes: bool, as_json: bool) -> None:
+    """Remove a passkey of a person by its name, which `fhirpub client show` prints below "keys".
+
+    Sessions that began with it end within half a minute. This cannot be undone: invite the person
+    again instead.
+    """
+    confirm_final(f"Remove the passkey {kid} of the client {client_id}?", yes=yes)
+    changed = target.call(persons.REMOVE_PASSKEY, client=client_id, kid=kid)
+    print_record("Passkey removed.", changed, as_json=as_json)
 
 
 @client.command(name="list")

@@ -48,6 +48,7 @@ COMMANDS = {
     "keys": "fhirpub.cli.keys:keys",
     "secrets": "fhirpub.cli.encryption.command:secrets",
     "admin": "fhirpub.cli.administration.command:admin",
+    "console": "fhirpub.cli.console:console",
     "audit": "fhirpub.cli.audit.command:audit",
     "check": "fhirpub.cli.check:check",
     "transfer": "fhirpub.cli.transfer:transfer",

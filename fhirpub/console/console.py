@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fhirpub.administration.http.interface import Interface
+from fhirpub.auth.throttle import Throttle
 from fhirpub.config.console import console_base_url
 from fhirpub.config.settings import Config
 from fhirpub.console.internal import ServiceClient
@@ -13,6 +15,9 @@ from fhirpub.console.sessions import Sessions
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
+
+if TYPE_CHECKING:
+    from fhirpub.console.ceremonies import Ceremonies
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,10 @@ class Console:
     interface: Interface
     router: Router
     """The routes of the service, which pages ask in memory."""
+    throttle: Throttle
+    """What slows down those who guess how to sign in."""
+    ceremonies: Ceremonies | None
+    """How persons make and use passkeys, where that is possible."""
 
     @property
     def config(self) -> Config:

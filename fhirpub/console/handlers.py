@@ -45,7 +45,8 @@ _PROTECTION = {
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
+    # Never a path or a query, which may hold the code of a link; a form still names its origin.
+    "Referrer-Policy": "strict-origin",
 }
 
 

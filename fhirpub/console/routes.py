@@ -7,7 +7,21 @@ from functools import partial
 
 from fhirpub.console.console import Console
 from fhirpub.console.handlers import AssetHandler, DocumentHandler, PageHandler
-from fhirpub.console.pages import accesses, deliveries, endpoints, resources, sign_in, start
+from fhirpub.console.links import (
+    LINKS,
+    OPERATORS_LINKS,
+    ClientLinkHandler,
+    OperatorLinkHandler,
+)
+from fhirpub.console.pages import (
+    accesses,
+    deliveries,
+    endpoints,
+    passkeys,
+    resources,
+    sign_in,
+    start,
+)
 from fhirpub.console.visit import BASE, Page
 from fhirpub.web.routes import Route
 
@@ -18,6 +32,7 @@ PAGES: Sequence[Page] = (
     *deliveries.PAGES,
     *accesses.PAGES,
     *sign_in.PAGES,
+    *passkeys.PAGES,
 )
 
 
@@ -29,6 +44,13 @@ def console_routes(console: Console) -> list[Route]:
         *pages,
         Route("GET", f"{BASE}/documents/{{}}", DocumentHandler, "Binary", create=documents),
         Route("GET", f"{BASE}/assets/{{}}", AssetHandler),
+        Route("POST", LINKS, ClientLinkHandler, create=partial(ClientLinkHandler, console)),
+        Route(
+            "POST",
+            OPERATORS_LINKS,
+            OperatorLinkHandler,
+            create=partial(OperatorLinkHandler, console),
+        ),
     ]
 
 

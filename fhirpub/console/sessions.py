@@ -10,32 +10,29 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from fhirpub.auth import refusals
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.revocation import MAX_REVOKED
-from fhirpub.auth.statements import read_statement, sign_statement
+from fhirpub.auth.statements import (
+    OneTimeStatements,
+    Purpose,
+    read_statement,
+    sign_statement,
+)
 from fhirpub.auth.tokens import Tokens
 from fhirpub.config.administration import BOOTSTRAP, admin_callers
 from fhirpub.config.settings import Config
+from fhirpub.errors import Throttled
 from fhirpub.runtime.clock import Clock
-from fhirpub.storage.client_activity_contract import AssertionUse, RevokedToken, UsedAssertion
+from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.storage.store import Store
 
-Purpose = Literal["sign-in", "invitation", "challenge"]
-LINK_SECONDS: Mapping[Purpose, int] = {
-    "sign-in": 120,
-    "invitation": 7 * 86_400,
-    "challenge": 300,
-}
-"""How long each kind of one-time statement is valid."""
-_SESSION, _ONCE = "console+jwt", "console-once+jwt"
-_OWNER = "console "
-"""Before the purpose, among the owners of used assertions: no client has such an id."""
+_SESSION = "console+jwt"
 _OPERATOR = "admin "
 """Before the name of an operator, where clients have their ids."""
-_MAX_LIVE = 100_000
+_RETRY_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +43,14 @@ class Person:
         subject: The id of the client, or the name of the caller of administration.
         name: The name that pages show.
         is_operator: Whether this is a caller of administration.
+        kid: The name of the key of the client by which it signs in. A session ends if that is
+            taken away.
     """
 
     subject: str
     name: str
     is_operator: bool = False
+    kid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +82,7 @@ class Sessions:
         self._tokens = tokens
         self._store = store
         self._clock = clock
+        self._once = OneTimeStatements(tokens.ring, store, clock=clock)
 
     async def begin(self, person: Person) -> str:
         """Return the cookie of a new session. Raises StoreUnavailable."""
@@ -108,7 +109,7 @@ class Sessions:
             raise refusals.expired()
         person = session.person
         if not person.is_operator:
-            caller = await self._tokens.caller_of_session(person.subject, session.id)
+            caller = await self._tokens.caller_of_session(person.subject, session.id, person.kid)
             return replace(session, caller=caller)
         await self._check_operator(person.subject, session.id)
         return session
@@ -119,7 +120,8 @@ class Sessions:
         person = session.person
         if person.is_operator:
             ended = RevokedToken(f"{_OPERATOR}{person.subject}", session.id, until)
-            await self._store.revoke_token(ended, most=MAX_REVOKED)
+            if not await self._store.revoke_token(ended, most=MAX_REVOKED):
+                raise Throttled(retry_after=_RETRY_SECONDS)
         else:
             await self._tokens.end_session(RevokedToken(person.subject, session.id, until))
 
@@ -128,38 +130,18 @@ class Sessions:
 
         Raises StoreUnavailable.
         """
-        claims = {
-            "purpose": purpose,
-            "jti": secrets.token_urlsafe(16),
-            "exp": self._clock() // 1000 + LINK_SECONDS[purpose],
-            **(_claims_of(person) if person is not None else {}),
-        }
-        return await sign_statement(self._tokens.ring, claims, type_=_ONCE)
+        return await self._once.sign(purpose, _claims_of(person) if person is not None else {})
 
     async def read_once(self, purpose: Purpose, statement: str) -> Person:
         """Return whom a statement is for, which is not used up. Raises as :meth:`use_once`."""
-        return _person_of(await self._read_once(purpose, statement))
+        return _person_of(await self._once.read(purpose, statement))
 
     async def use_once(self, purpose: Purpose, statement: str) -> Person:
         """Use up a statement; return whom it is for.
 
         Raises NotAuthenticated if it is wrong, expired or was used before; StoreUnavailable.
         """
-        claims = await self._read_once(purpose, statement)
-        until = claims["exp"] * 1000
-        used = UsedAssertion(f"{_OWNER}{purpose}", claims["jti"], until)
-        use = await self._store.use_assertion(used, now=self._clock(), most=_MAX_LIVE)
-        if use is not AssertionUse.FIRST:
-            raise refusals.unproved("used before")
-        return _person_of(claims)
-
-    async def _read_once(self, purpose: Purpose, statement: str) -> Mapping[str, Any]:
-        claims = await read_statement(self._tokens.ring, statement, type_=_ONCE)
-        if claims.get("purpose") != purpose:
-            raise refusals.unproved("purpose")
-        if self._clock() >= claims["exp"] * 1000:
-            raise refusals.expired()
-        return claims
+        return _person_of(await self._once.use(purpose, statement))
 
     async def _check_operator(self, name: str, id_: str) -> None:
         admin = self._config.admin
@@ -186,7 +168,12 @@ class Sessions:
 
 
 def _claims_of(person: Person) -> Mapping[str, Any]:
-    return {"sub": person.subject, "name": person.name, "operator": person.is_operator}
+    return {
+        "sub": person.subject,
+        "name": person.name,
+        "operator": person.is_operator,
+        "kid": person.kid,
+    }
 
 
 def _person_of(claims: Mapping[str, Any]) -> Person:
@@ -194,6 +181,7 @@ def _person_of(claims: Mapping[str, Any]) -> Person:
         subject=claims.get("sub", ""),
         name=claims.get("name", ""),
         is_operator=claims.get("operator", False),
+        kid=claims.get("kid", ""),
     )
 
 

@@ -24,6 +24,7 @@ _SAMPLED = {
     "keys not fetched": "reason",
     "address not permitted": "client_id",
     "administration refused": "reason",
+    "sign-in refused": "reason",
     "keys of a caller not read": "file",
     "failed": "place",
 }

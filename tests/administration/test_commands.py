@@ -27,6 +27,7 @@ LOCAL = {
     "config",
     "admin",
     "sample",
+    "console",
     "secrets new-key",
     "endpoint verify",
 }

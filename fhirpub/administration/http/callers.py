@@ -15,6 +15,7 @@ from fhirpub.auth.assertions.single_use import use_once
 from fhirpub.auth.assertions.verification import TYPE as ASSERTION_TYPE
 from fhirpub.auth.assertions.verification import (
     AssertionRefused,
+    OpenedAssertion,
     open_assertion,
     verify_assertion,
 )
@@ -63,21 +64,28 @@ class Callers:
 
         Raises TokenRefused, Throttled, StoreUnavailable.
         """
-        name = await self._verify(_assertion_in(fields_of(message)))
+        audiences = (f"{self.audience}/token", self.audience)
+        try:
+            opened = open_assertion(_assertion_in(fields_of(message)))
+        except AssertionRefused as problem:
+            raise _refused(str(problem)) from None
+        name = await self.prove(opened, audiences)
         now, seconds = self._clock() // 1000, self._config.token_seconds
         claims = {"sub": name, "aud": self.audience, "iat": now, "exp": now + seconds}
         token = await sign_statement(self._ring, claims, type_=TYPE)
         return {"access_token": token, "token_type": "Bearer", "expires_in": seconds}
 
-    async def _verify(self, text: str) -> str:
-        """Return the caller who signed an assertion, which is used up."""
+    async def prove(self, opened: OpenedAssertion, audiences: Sequence[str]) -> str:
+        """Return the caller who signed an assertion for an audience, which is used up.
+
+        Raises TokenRefused, Throttled, StoreUnavailable.
+        """
         try:
-            opened = open_assertion(text)
             file = admin_callers(self._config).get(opened.subject)
             assertion = verify_assertion(
                 opened,
                 await asyncio.to_thread(_keys_in, file) if file else (),
-                audiences=(f"{self.audience}/token", self.audience),
+                audiences=audiences,
                 clock=self._clock,
             )
             owner = f"{_OWNER}{assertion.subject}"

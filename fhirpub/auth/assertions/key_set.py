@@ -20,6 +20,8 @@ ALGORITHMS = ("RS384", "ES384", "RS256", "ES256")
 """What may sign assertions: the two of SMART App Launch 2, and those of common libraries."""
 MAX_BYTES = 65_536
 MAX_KEYS = 20
+PASSKEY = "passkey:"
+"""What the name of a passkey begins with: the key of a person, which signs no assertion."""
 
 _BY_TYPE = {"RSA": ("RS384", "RS256"), "P-384": ("ES384",), "P-256": ("ES256",)}
 _COORDINATE_BYTES = {"P-384": 48, "P-256": 32}
@@ -41,6 +43,11 @@ class PublicKey:
     verifiers: Mapping[str, Key] = field(repr=False)
     jwk: Mapping[str, str] = field(repr=False)
     """Its public members, as they are stored."""
+
+    @property
+    def is_passkey(self) -> bool:
+        """Whether a person has it, to sign in to the console."""
+        return self.kid.startswith(PASSKEY)
 
     def verifies(self, algorithm: str, message: bytes, signature: bytes) -> bool:
         """Return whether the private key of this one signed a message, by an algorithm."""

@@ -17,7 +17,8 @@ from fhirpub.runtime.clock import Clock
 
 _ALGORITHM = "ES384"
 _SECONDS = 60
-_NO_KEY = f"is no private key for {_ALGORITHM} as a JWK with a kid"
+_BY_KIND = {"P-384": _ALGORITHM, "P-256": "ES256", "RSA": "RS384"}
+_NO_KEY = f"is no private key for {', '.join(_BY_KIND.values())} as a JWK with a kid"
 
 
 def new_key_pair() -> tuple[dict[str, str], dict[str, list[dict[str, str]]]]:
@@ -37,7 +38,7 @@ def sign_assertion(key: Any, *, subject: str, audience: str, clock: Clock) -> st
     """Return an assertion that is valid for a minute.
 
     Args:
-        key: The private key, as :func:`new_key_pair` returns it.
+        key: The private key as a JWK with a ``kid``, such as :func:`new_key_pair` returns.
         subject: Who authenticates by it.
         audience: The URL at which it is used.
         clock: The current time.
@@ -57,9 +58,10 @@ def sign_assertion(key: Any, *, subject: str, audience: str, clock: Clock) -> st
         "jti": secrets.token_urlsafe(24),
     }
     headers = {"typ": "JWT", "kid": key["kid"]}
+    algorithm = _BY_KIND.get(str(key.get("crv", key.get("kty"))), _ALGORITHM)
     try:
-        signer = jwk.construct(key, _ALGORITHM)
-        return jws.sign(orjson.dumps(claims), signer, headers=headers, algorithm=_ALGORITHM)
+        signer = jwk.construct(key, algorithm)
+        return jws.sign(orjson.dumps(claims), signer, headers=headers, algorithm=algorithm)
     except (JOSEError, ValueError, TypeError):
         raise ConfigurationError(_NO_KEY) from None
 

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from fhirpub.auth.passkeys import why_none
 from fhirpub.config.administration import BOOTSTRAP
+from fhirpub.console.entrance import Attempt, SignInRefused, enter, leave, path_after
 from fhirpub.console.sessions import Person
-from fhirpub.console.visit import BASE, Html, Page, PageRefused, Redirect, Result, Visit
+from fhirpub.console.visit import Html, Page, PageRefused, Redirect, Result, Visit
 from fhirpub.errors import NotAuthenticated
 
-_START = f"{BASE}/"
 _LINK_ENDED = "The link has expired or was used before: ask for another one."
 
 
 async def show_sign_in(visit: Visit) -> Result:
     """Show how to sign in."""
     if visit.session is not None:
-        return Redirect(path=_following(visit.query.get("next", "")))
-    return _sign_in(visit, visit.query.get("next", ""))
+        return Redirect(path=path_after(visit.query.get("next", "")))
+    return await sign_in_page(visit, visit.query.get("next", ""))
 
 
 async def sign_in_by_key(visit: Visit) -> Result:
     """Begin the session of an operator who has the administrative key."""
     following = visit.field("next")
+    try:
+        attempt = Attempt("administrative key", partial(_by_key, visit))
+        return await enter(visit, attempt, following=following)
+    except SignInRefused:
+        problem = "This is not the administrative key."
+        return await sign_in_page(visit, following, problem=problem)
+
+
+async def _by_key(visit: Visit) -> Person:
     callers = visit.console.interface.callers
     try:
         name = await callers.authenticate([f"Bearer {visit.field('key')}"])
-    except NotAuthenticated:
-        name = ""
+    except NotAuthenticated as problem:
+        raise SignInRefused(problem.reason) from None
     if name != BOOTSTRAP:
-        return _sign_in(visit, following, problem="This is not the administrative key.")
-    return await begin(visit, Person(subject=name, name=name, is_operator=True), following)
+        raise SignInRefused("a token in place of the administrative key")
+    return Person(subject=name, name=name, is_operator=True)
 
 
 async def show_link(visit: Visit) -> Result:
@@ -45,40 +57,41 @@ async def show_link(visit: Visit) -> Result:
 async def sign_in_by_link(visit: Visit) -> Result:
     """Begin the session that a link is for."""
     try:
-        person = await visit.console.sessions.use_once("sign-in", visit.field("code"))
-    except NotAuthenticated:
+        return await enter(visit, Attempt("link", partial(_by_link, visit)))
+    except SignInRefused:
         raise PageRefused(_LINK_ENDED) from None
-    return await begin(visit, person, "")
+
+
+async def _by_link(visit: Visit) -> Person:
+    try:
+        return await visit.console.sessions.use_once("sign-in", visit.field("code"))
+    except NotAuthenticated as problem:
+        raise SignInRefused(problem.reason) from None
 
 
 async def sign_out(visit: Visit) -> Result:
     """End the session."""
-    await visit.console.sessions.end(visit.signed_in)
-    return Redirect(path=f"{BASE}/sign-in", ends=True)
+    return await leave(visit)
 
 
-async def begin(visit: Visit, person: Person, following: str) -> Redirect:
-    """Return the answer that begins a session."""
-    cookie = await visit.console.sessions.begin(person)
-    return Redirect(path=_following(following), cookie=cookie)
-
-
-def _sign_in(visit: Visit, following: str, *, problem: str = "") -> Html:
+async def sign_in_page(visit: Visit, following: str, *, problem: str = "") -> Html:
+    """Return the page that shows how to sign in."""
+    console = visit.console
+    challenge = options = ""
+    if console.ceremonies is not None:
+        challenge = await console.sessions.sign_once("challenge")
+        options = console.ceremonies.to_sign_in(challenge)
     values = {
-        "following": _following(following),
+        "following": path_after(following),
         "problem": problem,
-        "challenge": "",
-        "has_key": bool(visit.console.config.admin.bootstrap_key_hash),
-        "base_url": visit.console.base_url,
+        "challenge": challenge,
+        "options": options,
+        "why_no_passkeys": why_none(console.config),
+        "has_key": bool(console.config.admin.bootstrap_key_hash),
+        "base_url": console.base_url,
     }
     status = 403 if problem else 200
     return Html(template="sign_in.html", title="Sign in", values=values, status=status)
-
-
-def _following(path: str) -> str:
-    """Return where to go on: a page of the console, and nothing else."""
-    is_ours = path.startswith(_START) and "\\" not in path and path.isprintable()
-    return path if is_ours else _START
 
 
 PAGES = (
