@@ -16,11 +16,13 @@ from fhirpub.auth.throttle import Throttle
 from fhirpub.config.console import ConsoleConfig, console_base_url
 from fhirpub.config.settings import Config
 from fhirpub.console.console import Console
+from fhirpub.console.openid import OpenIdProvider
 from fhirpub.console.routes import console_routes
 from fhirpub.console.sessions import Sessions
 from fhirpub.errors import ConfigurationError
 from fhirpub.http.server import Bounds, Server
 from fhirpub.http.sockets import REFUSALS, reserve_address, why_not
+from fhirpub.runtime.clock import Clock
 from fhirpub.web.adapter import RequestRouterAdapter
 from fhirpub.web.routes import Route, Router, routes
 from fhirpub.web.services import Services
@@ -41,7 +43,15 @@ def create_console(services: Services) -> Console:
         Router(services),
         throttle,
         _create_ceremonies(config),
+        _create_provider(config, clock),
     )
+
+
+def _create_provider(config: Config, clock: Clock) -> OpenIdProvider | None:
+    if not config.console.oidc_issuer:
+        return None
+    redirect = f"{console_base_url(config.console, config.base_url)}/console/sign-in/provider"
+    return OpenIdProvider(config.console, redirect=redirect, clock=clock)
 
 
 def _create_ceremonies(config: Config) -> Ceremonies | None:

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fhirpub.config.reader import LAST_PORT
 from fhirpub.config.reader import setting as _setting
 
 
@@ -70,3 +72,13 @@ def console_base_url(config: ConsoleConfig, service_url: str) -> str:
         return (config.base_url or service_url).rstrip("/")
     host = f"[{config.host}]" if ":" in config.host else config.host
     return f"http://{host}:{config.port}"
+
+
+def console_contradictions(config: ConsoleConfig) -> Iterator[str]:
+    """Yield the problems of these settings, without those of ports that others have."""
+    if config.port > LAST_PORT:
+        yield f"[console] port must be at most {LAST_PORT}"
+    if config.oidc_issuer and not config.oidc_issuer.startswith(("https://", "http://127.0.0.1")):
+        yield "[console] oidc_issuer must begin with https://"
+    if config.oidc_issuer and not (config.oidc_client_id and config.oidc_client_secret):
+        yield "[console] oidc_issuer needs oidc_client_id and oidc_client_secret"

@@ -63,9 +63,14 @@ class _SessionReader(BaseHandler):
         """Keep pages out of caches, out of frames of others, and free of foreign code."""
         return Headers(super().default_headers(), **_PROTECTION)
 
+    @property
+    def cookie(self) -> str:
+        """The cookie of the console, empty if there is none."""
+        return _cookie(self.request.headers.get_list("Cookie"), cookie_name(self.console))
+
     async def session(self) -> Session | None:
         """Return the session of the request; None if there is none, or it has ended."""
-        cookie = _cookie(self.request.headers.get_list("Cookie"), cookie_name(self.console))
+        cookie = self.cookie
         if not cookie:
             return None
         try:
@@ -157,6 +162,7 @@ class PageHandler(_SessionReader, BodyHandler):
             client=self.console.client(self),
             address=self.address,
             request_id=self.request_id,
+            cookie=self.cookie,
         )
         try:
             return await self.page.run(visit)

@@ -13,9 +13,9 @@ import secrets
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
-from aiohttp import BasicAuth, ClientError, ClientResponse, ClientSession, ClientTimeout
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
 
 from fhirpub.auth import refusals
 from fhirpub.auth.assertions.published_keys import KeysNotFetched, PublishedKeys
@@ -112,15 +112,30 @@ class OpenIdProvider:
 
         Raises NotAuthenticated, ProviderUnavailable.
         """
-        claims = await self._verified(await self._exchange(code, request.verifier))
+        granted = await self._exchange(code, request.verifier)
+        claims = await self._verified(granted["id_token"])
         if claims.get("nonce") != request.nonce:
             raise refusals.unproved("nonce")
-        value = claims.get(self._config.oidc_claim)
+        name = self._config.oidc_claim
+        if name not in claims:
+            claims = {**await self._user_info(granted, claims), **claims}
+        value = claims.get(name)
         if type(value) is not str or not value:
-            raise refusals.lacks(self._config.oidc_claim)
-        if self._config.oidc_claim == "email" and claims.get("email_verified") is not True:
+            raise refusals.lacks(name)
+        if name == "email" and claims.get("email_verified") is not True:
             raise refusals.unproved("email that the provider has not verified")
         return value
+
+    async def _user_info(
+        self, granted: Mapping[str, Any], claims: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the claims that are not in the ID token (OpenID Connect Core 1.0, 5.3)."""
+        place = (await self._discover()).get("userinfo_endpoint")
+        if not _is_near(place, self._config.oidc_issuer):
+            return {}
+        authorization = {"Authorization": f"Bearer {granted.get('access_token', '')}"}
+        found = _object((await self._request("GET", str(place), headers=authorization)).body)
+        return found if found.get("sub") == claims.get("sub") else {}
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
         """Return the claims of an ID token. Raises NotAuthenticated, ProviderUnavailable."""
@@ -148,8 +163,8 @@ class OpenIdProvider:
             raise ProviderUnavailable("its configuration")
         return document
 
-    async def _exchange(self, code: str, verifier: str) -> str:
-        """Return the ID token for a code. Raises NotAuthenticated, ProviderUnavailable."""
+    async def _exchange(self, code: str, verifier: str) -> Mapping[str, Any]:
+        """Return the tokens for a code. Raises NotAuthenticated, ProviderUnavailable."""
         known, config = await self._discover(), self._config
         form = {
             "grant_type": "authorization_code",
@@ -158,12 +173,16 @@ class OpenIdProvider:
             "code_verifier": verifier,
             "client_id": config.oidc_client_id,
         }
-        credentials = BasicAuth(config.oidc_client_id, config.oidc_client_secret)
-        found = await self._request("POST", str(known["token_endpoint"]), form, credentials)
-        token = _object(found.body).get("id_token")
-        if found.problem or type(token) is not str:
+        pair = f"{quote_plus(config.oidc_client_id)}:{quote_plus(config.oidc_client_secret)}"
+        basic = base64.b64encode(pair.encode()).decode()  # RFC 6749, section 2.3.1
+        place = str(known["token_endpoint"])
+        found = await self._request(
+            "POST", place, form=form, headers={"Authorization": f"Basic {basic}"}
+        )
+        granted = _object(found.body)
+        if found.problem or type(granted.get("id_token")) is not str:
             raise refusals.unproved("code")
-        return token
+        return granted
 
     async def _fetch(self, url: str, _tenant: str) -> _Document:
         return await self._request("GET", url)
@@ -172,15 +191,20 @@ class OpenIdProvider:
         self,
         method: str,
         url: str,
+        *,
         form: Mapping[str, str] | None = None,
-        credentials: BasicAuth | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> _Document:
         """Ask the provider, whose address is the operator's; redirects are not followed."""
         try:
             async with (
                 ClientSession(timeout=_TIMEOUT) as session,
                 session.request(
-                    method, url, data=form, auth=credentials, allow_redirects=False
+                    method,
+                    url,
+                    data=form,
+                    headers=headers,
+                    allow_redirects=False,
                 ) as answer,
             ):
                 body = b"".join([chunk async for chunk in _pieces(answer)])

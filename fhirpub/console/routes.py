@@ -18,6 +18,7 @@ from fhirpub.console.pages import (
     deliveries,
     endpoints,
     passkeys,
+    provider,
     resources,
     sign_in,
     start,
@@ -33,6 +34,7 @@ PAGES: Sequence[Page] = (
     *accesses.PAGES,
     *sign_in.PAGES,
     *passkeys.PAGES,
+    *provider.PAGES,
 )
 
 
