@@ -1,6 +1,6 @@
 """The settings of the console."""
 
-# ruff: noqa: FBT003 - each setting has its default and its meaning side by side
+# ruff: noqa: FBT003, RUF009 - each setting has its default and its meaning side by side
 
 from __future__ import annotations
 
@@ -35,6 +35,24 @@ class ConsoleConfig:
     )
     session_hours: int = _setting(
         10, "Time in hours after which a session ends, however much it is used."
+    )
+    oidc_issuer: str = _setting(
+        "",
+        "Issuer of an OpenID Connect provider by which people sign in, such as "
+        "https://login.example.org. Its client has the redirect URI "
+        "BASE_URL/console/sign-in/provider. Empty: none.",
+    )
+    oidc_client_id: str = _setting("", "Id of the client that the console is at the provider.")
+    oidc_client_secret: str = _setting(
+        "", "Secret of that client. A variable keeps it out of the file.", secret=True
+    )
+    oidc_claim: str = _setting(
+        "email",
+        "Claim of the ID token that names the person: the key of a client, as in `fhirpub client "
+        "add --key`. An email counts only if the provider has verified it.",
+    )
+    oidc_operators: list[str] = _setting(
+        [], "Values of that claim whose people are operators, not the people of a client."
     )
     documentation_url: str = _setting(
         "",

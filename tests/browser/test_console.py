@@ -1,0 +1,175 @@
+"""The pages of integrators in a browser: at each width, in both themes, without scripts too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import expect
+
+from fhirpub.config.console import ConsoleConfig
+from fhirpub.config.settings import Config, PluginsConfig
+from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.testing.service import Integrator, RunningService
+from tests.browser.accessibility import check_accessibility
+from tests.browser.visits import View, Visit, Visiting
+from tests.console.tabs import Tab, open_tab
+from tests.console.test_endpoints import ENDPOINTS, deliveries_of
+from tests.console.test_resources import publish
+from tests.waiting import wait_until
+
+WIDE = View()
+ANSWER = b"upstream laboratory gateway timed out"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A tenant with a corrected report, and with an endpoint whose receiver fails."""
+
+    lab: Integrator
+    report: str
+    endpoint: str
+    event: str
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """Every page, by the name of its screenshot."""
+        report = f"resources/DiagnosticReport/{self.report}"
+        endpoint = f"endpoints/{self.endpoint}"
+        return {
+            "start": "",
+            "reports": "resources/DiagnosticReport",
+            "report": report,
+            "history": f"{report}/history",
+            "patients": "resources/Patient",
+            "endpoints": "endpoints",
+            "add-endpoint": "add-endpoint",
+            "endpoint": endpoint,
+            "deliveries": f"{endpoint}/deliveries",
+            "delivery": f"{endpoint}/deliveries/{self.event}",
+            "replay": f"{endpoint}/replay",
+            "rotate": f"{endpoint}/rotate/secret",
+            "delete": f"{endpoint}/delete",
+            "accesses": "accesses",
+            "help": "help",
+        }
+
+
+@pytest.fixture(scope="module")
+def service(
+    store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningService]:
+    """A service with a console."""
+    config = Config(
+        console=ConsoleConfig(enabled=True),
+        plugins=PluginsConfig(enabled=["diagnosticreport", "observation"]),
+        webhooks=WebhooksConfig(allow_networks=["127.0.0.0/8"]),
+    )
+    folder = tmp_path_factory.mktemp("console")
+    with RunningService(folder, config=config, store_url=store_url("pages")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stage(service: RunningService) -> Iterator[Stage]:
+    """What the pages show."""
+    scopes = ("system/*.cruds", "system/AuditEvent.rs", "webhooks.read", "webhooks.write")
+    lab = service.integrator("North Quay Laboratory", scopes=scopes)
+    with Receiver() as receiver:
+        receiver.answer(Reply(status=200, echo=True))
+        added = {"url": receiver.url, "description": "Ward system"}
+        endpoint = lab.request("POST", ENDPOINTS, added).json
+        assert lab.request("POST", f"{ENDPOINTS}/{endpoint['id']}/verify").json["passed"]
+        receiver.answer(Reply(status=502, body=ANSWER))
+        report = publish(lab, "NQ-2026-000418", status="preliminary")
+        change = {"resourceType": "DiagnosticReport", "status": "final"}
+        media_type = {"Content-Type": "application/merge-patch+json"}
+        path = f"/fhir/r4/DiagnosticReport/{report}"
+        assert lab.request("PATCH", path, change, headers=media_type).status == 204
+        assert wait_until(lambda: any(one["attempts"] for one in deliveries_of(lab, endpoint)))
+        tried = next(one for one in deliveries_of(lab, endpoint) if one["attempts"])
+        yield Stage(lab, report, endpoint["id"], tried["event_id"])
+
+
+def begin(visit: Visiting, stage: Stage, view: View = WIDE) -> Visit:
+    """Begin a visit of a person who is signed in."""
+    tab: Tab = open_tab(stage.lab)
+    visited = visit(stage.lab.service.base_url, view)
+    name, _, value = tab.cookie.partition("=")
+    visited.context.add_cookies(
+        [{"name": name, "value": value, "url": stage.lab.service.base_url}]
+    )
+    return visited
+
+
+def test_every_page_is_in_order(visit: Visiting, view: View, stage: Stage) -> None:
+    visited = begin(visit, stage, view)
+
+    for name, path in stage.pages.items():
+        assert visited.open(f"/console/{path}").status == 200, path
+        check_accessibility(visited.page)
+        visited.capture(f"console-{name}")
+
+
+def test_the_sign_in_is_in_order(visit: Visiting, view: View, service: RunningService) -> None:
+    visited = visit(service.base_url, view)
+
+    visited.open("/console/sign-in")
+    check_accessibility(visited.page)
+    visited.capture("console-sign-in")
+
+
+def test_why_a_delivery_failed_is_four_pages_away_and_it_is_sent_again(
+    visit: Visiting, stage: Stage
+) -> None:
+    page = (visited := begin(visit, stage)).page
+    visited.open("/console/")
+
+    page.get_by_role("link", name="Endpoints").first.click()
+    page.get_by_role("link", name="Ward system").click()
+    page.get_by_role("link", name="All deliveries").click()
+    page.locator(f'a[href$="{stage.event}"]').click()
+    expect(page.get_by_text("the answer was 502, not 2xx")).to_be_visible()
+    expect(page.get_by_text(ANSWER.decode())).to_be_visible()
+    page.get_by_role("button", name="Send it again").click()
+
+    expect(page.get_by_role("status")).to_be_visible()
+
+
+def test_a_filter_replaces_what_was_found_without_another_page(
+    visit: Visiting, stage: Stage
+) -> None:
+    page = (visited := begin(visit, stage)).page
+    visited.open("/console/resources/DiagnosticReport")
+    page.evaluate("window.isSamePage = true")
+
+    page.get_by_label("Identifier").fill("none")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    assert "identifier=none" in page.url
+    assert page.evaluate("window.isSamePage") is True
+
+
+def test_the_keyboard_begins_with_a_link_to_the_content(visit: Visiting, stage: Stage) -> None:
+    page = (visited := begin(visit, stage)).page
+    visited.open("/console/endpoints")
+
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+
+    expect(page.get_by_role("link", name="Add an endpoint")).to_be_focused()
+
+
+def test_a_person_signs_out(visit: Visiting, stage: Stage) -> None:
+    page = (visited := begin(visit, stage)).page
+    visited.open("/console/")
+
+    page.get_by_role("button", name="Sign out").click()
+    visited.open("/console/endpoints")
+
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
