@@ -1,8 +1,8 @@
 """Passkeys: how persons sign in to the console (WebAuthn, ADR 46).
 
-A passkey is a public key among those of its client, in the same JSON Web Key Set. Its name
-shows what it is, and keeps it from authenticating the client for a token. Signatures are not
-counted: most passkeys are on several devices of a person, which count apart or not at all.
+A passkey is a public key among those of its client, in the same JSON Web Key Set. Its name shows
+what it is, and keeps it from authenticating the client for a token. Signatures are not counted:
+most passkeys are on several devices of a person, which count apart or not at all.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def test_pages_have_a_strict_policy_and_stay_out_of_caches(path: str, tab: Tab) 
     assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
     assert headers["cache-control"] == "no-store"
-    assert headers["referrer-policy"] == "same-origin"
+    assert headers["referrer-policy"] == "strict-origin"
     assert headers["x-content-type-options"] == "nosniff"
 
 

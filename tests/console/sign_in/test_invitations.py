@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from fhirpub.administration import clients
 from fhirpub.app.console import create_console
@@ -13,7 +16,8 @@ from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.config.settings import Config
 from fhirpub.errors import FhirpubError
 from fhirpub.runtime.clock import now_ms
-from tests.console.sign_in.conftest import ORIGIN, Site
+from fhirpub.testing.service import RunningService
+from tests.console.sign_in.conftest import COMMAND, ORIGIN, Site, config_in
 from tests.console.sign_in.passkey import Passkey
 from tests.console.sign_in.visitor import Visitor, path_of
 
@@ -187,3 +191,45 @@ def test_passkeys_need_a_host_with_a_name_and_tls(base_url: str, reason: str) ->
     said = passkeys.why_none(replace(config, console=console))
 
     assert (reason in said, bool(said)) == (True, bool(reason))
+
+
+def test_without_the_library_persons_are_invited_to_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "webauthn", None)  # which makes its import fail
+    config, key = config_in(tmp_path)
+    with RunningService(tmp_path, config=config) as running:
+        site = Site(service=running, operator_key=key)
+        tenant = site.tenant().id
+        refused = site.run("client", "add-person", "--tenant", tenant, "--name", "Ada")
+        visitor = Visitor(running)
+        page = visitor.get("/console/sign-in")
+        sent = visitor.post("/console/sign-in/passkey", {"credential": "{}"})
+        link = visitor.get(path_of(site.operator_link()))
+
+    assert refused.exit_code == 1
+    assert "pip install 'fhirpub[console]'" in refused.stderr
+    assert page.status == 200
+    assert b"passkeys need the package webauthn" in page.body
+    assert sent.status == 403
+    assert link.status == 200
+
+
+def test_a_person_is_invited_on_the_store_of_the_service_as_well(
+    site: Site, tmp_path: Path
+) -> None:
+    storage = site.service.config.storage
+    if not storage.url.startswith("sqlite"):
+        pytest.skip("the keys of the other store are in the environment")
+    file = tmp_path / "fhirpub.toml"
+    file.write_text(
+        f'[storage]\nurl = "{storage.url}"\n[console]\nenabled = true\nbase_url = "{ORIGIN}"\n'
+    )
+    person = site.person()
+    words = ["client", "invite", person["client_id"], "--json", "--config", str(file)]
+
+    invited = CliRunner().invoke(COMMAND, words)
+
+    assert invited.exit_code == 0, invited.stderr
+    url = json.loads(invited.stdout)["url"]
+    assert Visitor(site.service).accept(url, Passkey(origin=ORIGIN)).status == 303

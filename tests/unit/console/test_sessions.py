@@ -1,0 +1,147 @@
+"""Sessions and one-time statements, on a store in a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.app.stores import open_store
+from fhirpub.auth.clients import NewClient, add_client
+from fhirpub.auth.statements import VALID_SECONDS
+from fhirpub.auth.tenants import add_tenant
+from fhirpub.auth.tokens import Tokens
+from fhirpub.config.settings import Config
+from fhirpub.console.sessions import Person, Sessions
+from fhirpub.errors import NotAuthenticated
+from fhirpub.storage.store import Store
+from fhirpub.testing.clock import HandClock
+
+
+@dataclass
+class World:
+    """Sessions, and a person whose client exists."""
+
+    config: Config
+    store: Store
+    sessions: Sessions
+    clock: HandClock
+    person: Person
+
+    def another_process(self) -> Sessions:
+        """Return sessions of a process that has read nothing yet."""
+        return _sessions(self.config, self.store, self.clock)
+
+
+def _sessions(config: Config, store: Store, clock: HandClock) -> Sessions:
+    tokens = Tokens(
+        access=store,
+        config=config.auth,
+        limits=config.limits,
+        issuer="https://fhir.example.org",
+        clock=clock,
+    )
+    return Sessions(config, tokens, store, clock=clock)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    base, clock = Config(), HandClock()
+    config = replace(base, storage=replace(base.storage, url=f"sqlite:///{tmp_path}/store.db"))
+    async with open_store(config) as store:
+        tenant = await add_tenant(store, "Lab", clock=clock)
+        new = NewClient(tenant=tenant.id, name="Ada", environment="sandbox", is_person=True)
+        client, secret = await add_client(store, new, clock=clock)
+        assert not secret
+        person = Person(subject=client.id, name="Ada")
+        yield World(config, store, _sessions(config, store, clock), clock, person)
+
+
+async def test_each_session_has_an_id_and_a_proof_of_its_own(world: World) -> None:
+    one, other = [await world.sessions.begin(world.person) for _ in range(2)]
+
+    first, second = await world.sessions.read(one), await world.sessions.read(other)
+
+    assert first.id != second.id
+    assert first.proof != second.proof
+
+
+async def test_a_renewed_session_is_the_same_one(world: World) -> None:
+    session = await world.sessions.read(await world.sessions.begin(world.person))
+    world.clock.forward(seconds=11 * 60)
+
+    renewed = await world.sessions.read(await world.sessions.renew(session))
+
+    assert (renewed.id, renewed.proof, renewed.began) == (
+        session.id,
+        session.proof,
+        session.began,
+    )
+    assert renewed.expires > session.expires
+
+
+async def test_a_session_that_is_long_enough_is_not_renewed(world: World) -> None:
+    session = await world.sessions.read(await world.sessions.begin(world.person))
+    world.clock.forward(seconds=9 * 60)
+
+    assert await world.sessions.renew(session) == ""
+
+
+async def test_a_session_acts_with_the_scopes_that_its_client_has_now(world: World) -> None:
+    session = await world.sessions.read(await world.sessions.begin(world.person))
+
+    assert session.caller is not None
+    assert session.caller.client_id == world.person.subject
+
+
+@pytest.mark.parametrize("purpose", ["sign-in", "invitation", "challenge"])
+async def test_a_statement_is_for_one_purpose(world: World, purpose: str) -> None:
+    others = [name for name in VALID_SECONDS if name != purpose]
+    statement = await world.sessions.sign_once(purpose, world.person)  # type: ignore[arg-type]
+
+    for other in others:
+        with pytest.raises(NotAuthenticated):
+            await world.sessions.read_once(other, statement)
+    assert (await world.sessions.read_once(purpose, statement)) == world.person  # type: ignore[arg-type]
+
+
+async def test_of_racing_processes_one_uses_a_statement(world: World) -> None:
+    statement = await world.sessions.sign_once("sign-in", world.person)
+    processes = [world.another_process() for _ in range(4)]
+
+    uses = await asyncio.gather(
+        *(each.use_once("sign-in", statement) for each in processes), return_exceptions=True
+    )
+
+    assert [use for use in uses if use == world.person] == [world.person]
+    assert sum(isinstance(use, NotAuthenticated) for use in uses) == 3
+
+
+async def test_a_statement_is_no_session_and_a_session_no_statement(world: World) -> None:
+    statement = await world.sessions.sign_once("sign-in", world.person)
+    cookie = await world.sessions.begin(world.person)
+
+    with pytest.raises(NotAuthenticated):
+        await world.sessions.read(statement)
+    with pytest.raises(NotAuthenticated):
+        await world.sessions.use_once("sign-in", cookie)
+
+
+async def test_a_session_by_a_key_that_the_client_has_not_is_none(world: World) -> None:
+    cookie = await world.sessions.begin(replace(world.person, kid="passkey:gone"))
+
+    with pytest.raises(NotAuthenticated):
+        await world.sessions.read(cookie)
+
+
+async def test_the_session_of_an_operator_that_the_settings_do_not_name_is_none(
+    world: World,
+) -> None:
+    person = Person(subject="ana", name="ana", is_operator=True)
+    cookie = await world.sessions.begin(person)
+
+    with pytest.raises(NotAuthenticated):
+        await world.sessions.read(cookie)
