@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.console.operators.catalogue import OFFERED, needs_confirmation
+from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
@@ -89,6 +91,17 @@ def test_a_secret_is_marked_as_shown_only_now_and_never_shown_again(
     assert "Shown only now." in text_of(added)
     assert added.headers["cache-control"] == "no-store"
     assert secret not in operator.get(f"{OPERATIONS}/clients/{client}").body.decode()
+
+
+def test_a_person_is_invited_and_has_no_secret(
+    lab: Integrator, operator: Tab, console: RunningService
+) -> None:
+    new = NewClient(tenant=lab.tenant.id, name="Ada", environment="sandbox", is_person=True)
+    person, _none = console.call(add_client(console.services.store, new, clock=now_ms))
+
+    text = text_of(operator.get(f"{OPERATIONS}/clients/{person.id}"))
+    assert "Invite Remove a passkey" in text
+    assert "Create a new secret" not in text
 
 
 def test_an_entered_value_that_is_wrong_is_kept_with_the_others(

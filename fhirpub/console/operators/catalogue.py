@@ -56,6 +56,8 @@ _SECTIONS = {
 }
 SECRETS = frozenset({"bearer_token", "client_secret", "signing_secret", "token"})
 """Names of what is secret, among parameters and results."""
+_INVITING = frozenset({"client add-person", "client invite"})
+"""Operations that return the URL of an invitation."""
 ERASE, PLAN = "erase report", "erase report --dry-run"
 
 
@@ -104,6 +106,11 @@ def shows_values_of(operation: Operation) -> Operation | None:
 def needs_confirmation(operation: Operation) -> bool:
     """Return whether a page asks again before an operation runs."""
     return operation.is_final or operation.method == "DELETE"
+
+
+def secrets_in(operation: Operation) -> frozenset[str]:
+    """Return the names of what is secret in the result of an operation."""
+    return SECRETS | {"url"} if operation.command in _INVITING else SECRETS
 
 
 def form_of(command: str, **values: str) -> str:

@@ -143,9 +143,11 @@ async def _owner(visit: Visit, operation: Operation, given: Mapping[str, Any]) -
 
 
 def _done(operation: Operation, result: Any, form: Texts) -> Html:
+    secrets = catalogue.secrets_in(operation)
+    shower = Shower(subject=catalogue.subject_of(operation), secrets=secrets)
     values: dict[str, Any] = {
         "operation": operation,
-        "shown": Shower(subject=catalogue.subject_of(operation)).show(result),
+        "shown": shower.show(result),
         "back": _back(operation, result, form),
         "following": None,
         "erase": None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.administration.quota_usage import Owner, states_of
+from fhirpub.auth.clients import is_person
 from fhirpub.console.operators.catalogue import form_of
 from fhirpub.console.operators.lists import OF_ENDPOINT, health_of, tenant_names
 from fhirpub.console.operators.running import run
@@ -82,6 +83,7 @@ def _acts_of_tenant(id_: str, *, is_disabled: bool) -> Links:
     acts = {
         "Rename": "tenant rename",
         "Add a client": "client add",
+        "Invite a person": "client add-person",
         "Add an endpoint": "endpoint add",
         "Set quotas": "quota set --tenant",
         **({"Enable": "tenant enable"} if is_disabled else {"Disable": "tenant disable"}),
@@ -126,6 +128,7 @@ async def show_client(visit: Visit) -> Result:
     """Show a client with its quotas."""
     client = await run(visit, "client show", client=visit.blanks[0])
     id_ = client["client_id"]
+    found = await visit.console.services.store.client(id_)
     shower = Shower(subject="client", names=await tenant_names(visit))
     trail = address("operations", "audit", client["tenant"], agent=id_)
     return _Record(
@@ -134,20 +137,21 @@ async def show_client(visit: Visit) -> Result:
         facts=shower.facts(client),
         tables=[await _quotas(visit, Owner("client", id_, client["name"]))],
         links=[("What it did", trail)],
-        acts=[] if client["disabled"] else _acts_of_client(id_),
+        acts=[] if found is None or found.disabled else _acts_of_client(found),
     ).html()
 
 
-def _acts_of_client(id_: str) -> Links:
+def _acts_of_client(client: Client) -> Links:
+    of_person = {"Invite": "client invite", "Remove a passkey": "client remove-passkey"}
+    of_machine = {"Create a new secret": "client rotate", "Revoke a token": "token revoke"}
     acts = {
         "Change": "client edit",
         "Set scopes": "client scopes",
-        "Create a new secret": "client rotate",
+        **(of_person if is_person(client) else of_machine),
         "Set quotas": "quota set --client",
-        "Revoke a token": "token revoke",
         "Disable for good": "client disable",
     }
-    return [(title, form_of(command, client=id_)) for title, command in acts.items()]
+    return [(title, form_of(command, client=client.id)) for title, command in acts.items()]
 
 
 async def show_endpoint(visit: Visit) -> Result:

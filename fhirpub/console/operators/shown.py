@@ -100,11 +100,13 @@ class Shower:
     Attributes:
         subject: Of what the records are: the kind to which their ids lead.
         names: The names of tenants by id, to be shown instead of these.
+        secrets: The names of what is secret.
         max_pieces: How much of a list in a record is shown.
     """
 
     subject: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    secrets: frozenset[str] = SECRETS
     max_pieces: int = _MAX_PIECES
 
     def show(self, result: Any, *, title: str = "") -> Shown:
@@ -113,7 +115,9 @@ class Shower:
             return Shown(tables=[self.table(result, title=title)])
         members = {name: value for name, value in result.items() if name != "following"}
         tables = {name: value for name, value in members.items() if is_table(value)}
-        secrets = {name: value for name, value in members.items() if name in SECRETS and value}
+        secrets = {
+            name: value for name, value in members.items() if name in self.secrets and value
+        }
         facts = {
             name: value
             for name, value in members.items()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fhirpub.administration.table import OPERATIONS
-from fhirpub.console.operators.catalogue import LEFT_OUT, OFFERED, subjects
+from fhirpub.console.operators.catalogue import LEFT_OUT, OFFERED, secrets_in, subjects
 from fhirpub.console.operators.fields import fields_of, read_given
+from fhirpub.console.operators.shown import Shower
 
 BY_COMMAND = {one.command: one for one in OPERATIONS}
 
@@ -49,3 +50,11 @@ def test_a_secret_has_a_field_that_hides_it() -> None:
 
     hidden = [one.name for one in fields if one.control == "password"]
     assert hidden == ["signing_secret", "bearer_token"]
+
+
+def test_the_link_of_an_invitation_is_a_secret_and_the_url_of_an_endpoint_is_none() -> None:
+    result = {"name": "Ada", "url": "https://console.example/console/invitation?code=x"}
+
+    for command, secrets in {"client invite": ["URL"], "endpoint add": []}.items():
+        shower = Shower(secrets=secrets_in(BY_COMMAND[command]))
+        assert [one.label for one in shower.show(result).secrets] == secrets
