@@ -35,6 +35,8 @@ from fhirpub.web.message.response_body import ResponseBody
 
 _MAX_BYTES = 64 * 1024
 _MAX_FIELDS = 100
+_LIVE = "X-Live"
+"""The header of requests that a page makes on its own, which keep no session from ending."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -177,7 +179,7 @@ class PageHandler(_SessionReader, BodyHandler):
         if isinstance(result, Redirect):
             self._write_redirect(result)
             return
-        if self._session is not None:
+        if self._session is not None and _LIVE not in self.request.headers:
             renewed = await self.console.sessions.renew(self._session)
             if renewed:
                 self._set_cookie(renewed)

@@ -13,6 +13,7 @@ from fhirpub.console.links import (
     ClientLinkHandler,
     OperatorLinkHandler,
 )
+from fhirpub.console.operators import lists, operations, orders, records, trail
 from fhirpub.console.pages import (
     accesses,
     deliveries,
@@ -35,6 +36,11 @@ PAGES: Sequence[Page] = (
     *sign_in.PAGES,
     *passkeys.PAGES,
     *provider.PAGES,
+    *operations.PAGES,
+    *lists.PAGES,
+    *records.PAGES,
+    *orders.PAGES,
+    *trail.PAGES,
 )
 
 
