@@ -17,7 +17,6 @@ from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.openapi.operation import Operation, Success
 from fhirpub.web.openapi.operations import NOT_MODIFIED
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
-from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
 from fhirpub.webhooks.management.validation import (
     MAX_DESCRIPTION_LENGTH,
     MAX_GRACE_SECONDS,
@@ -107,13 +106,19 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
         422,
     ),
     (webhooks.VerifyHandler, "POST"): _operation(
-        "verifyEndpoint", "Send a challenge, and tell what came of it", _describe("Trial"), 404
+        "verifyEndpoint",
+        "Send a challenge, and tell what came of it",
+        _describe("Trial"),
+        404,
+        422,
     ),
     (webhooks.TestHandler, "POST"): _operation(
         "testEndpoint",
         "Send a test event, and tell what came of it",
         _describe("Trial"),
         404,
+        422,
+        body="test",
         text="An endpoint that has not passed its challenge gets the challenge instead.",
     ),
     (webhooks.RotateSecretHandler, "POST"): _operation(
@@ -148,17 +153,18 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     ),
     (webhook_deliveries.EventsHandler, "GET"): _operation(
         "listEvents",
-        "List events in their sequence, to find what is missing",
+        "List events in their sequence, to find what is missing, or wait for the next",
         _describe("EventList"),
         404,
         scope=_READ,
-        parameters=("after_seq", "limit"),
+        parameters=("after_seq", "since", "limit", "wait"),
     ),
     (webhook_deliveries.ReplayHandler, "POST"): _operation(
         "replay",
         "Have a page of deliveries sent again",
         _describe("Replayed"),
         404,
+        422,
         text="`next` in the answer is the body for those behind it.",
         body="replay",
     ),
@@ -217,7 +223,7 @@ _STATE: JsonObject = _choice(*typing.get_args(EndpointState))
 _EVENT = {"event_id": _TEXT, "event_type": _TEXT, "sequence": _NUMBER, "status": _STATUS}
 _SETTINGS: dict[str, JsonObject] = {
     "url": {
-        "description": "Where events are sent, with https.",
+        "description": "Where events are sent, with https; or `pull:NAME`: a client reads them.",
         "type": "string",
         "maxLength": MAX_URL_LENGTH,
     },
@@ -312,7 +318,7 @@ WEBHOOK_SCHEMAS: dict[str, JsonObject] = {
         passed={"type": "boolean"},
         state=_STATE,
         event_id=_TEXT,
-        event_type=_choice(TEST, VERIFICATION),
+        event_type=_TEXT,
         note={"description": "Says so if a challenge replaced the test.", "type": "string"},
         **_OUTCOME,
     ),
@@ -330,6 +336,12 @@ WEBHOOK_BODIES: dict[str, JsonObject] = {
         signing_secret=_SECRET,
     ),
     "newToken": _fields(bearer_token=_TOKEN),
+    "test": _fields(
+        event_type={
+            "description": "The event of which a sample is sent; by default endpoint.test.",
+            "type": "string",
+        }
+    ),
     "replay": {
         **_fields(
             event_ids={
