@@ -21,7 +21,7 @@ from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import BadSecret, key_of, new_secret
 
 _ANYWHERE = ["0.0.0.0/0", "::/0", "127.0.0.0/8", "::1/128"]
-"""Networks that are open: whoever runs the command may send to all that this machine reaches."""
+"""Networks that are open: the command may send to all that this machine reaches."""
 _LINE = "local"
 """What messages are of that share a connection."""
 

@@ -31,7 +31,7 @@ async def note_read(store: DeliveryQueueStore, endpoint: Endpoint, *, now: int) 
 
 
 async def remove_unread(store: Store, *, before: int) -> int:
-    """Remove the endpoints that nobody has read since then; return how many.
+    """Remove the endpoints that were not read since then; return how many.
 
     Raises StoreUnavailable.
     """
