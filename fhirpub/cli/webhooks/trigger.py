@@ -81,7 +81,8 @@ async def _forward(event_type: str, url: str, config: Config) -> dict[str, Any]:
     """Send a sample from here, and return the result."""
     known = EventTypes.of(load(config.plugins.enabled).values())
     if problem := known.problem_of_name(event_type):
-        raise click.BadParameter(f"{event_type} {problem}", param_hint="EVENT")
+        more = "Events of other types need their plugin among [plugins] enabled."
+        raise click.BadParameter(f"{event_type} {problem}. {more}", param_hint="EVENT")
     samples = Samples(known, base_url=config.base_url, clock=now_ms)
     event = samples.of(event_type, endpoint_id=_LOCAL)
     async with forwarding(url, config.webhooks) as forwarder:

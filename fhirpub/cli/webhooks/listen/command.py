@@ -167,13 +167,9 @@ async def _listen(service: Service, words: _Words, position: Position) -> None:
             as_json=words.as_json,
         )
         work = asyncio.create_task(listener.run(words.start, patience.extend))
-        async with interruptible(lambda: _cancel(work)):
+        async with interruptible(partial(listener.stop, work)):
             with suppress(asyncio.CancelledError):
                 await work
-
-
-def _cancel(work: asyncio.Task[None]) -> None:
-    work.cancel()
 
 
 async def _forwarder(words: _Words, stack: AsyncExitStack) -> Forwarder | None:

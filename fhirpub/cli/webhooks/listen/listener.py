@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 
 import click
@@ -35,6 +35,8 @@ class Listener:
     forwarder: Forwarder | None
     skips_refused: bool
     as_json: bool
+    _is_stopped: bool = field(default=False, init=False)
+    _is_sending: bool = field(default=False, init=False)
 
     async def run(self, start: Start, begun: Callable[[], None]) -> None:
         """Handle events until this is cancelled; ``begun`` is called once the service answers.
@@ -49,9 +51,16 @@ class Listener:
             page = await self.queue.after(after)
             self._note_gap(after, page.events)
             for event in page.events:
-                await self._handle(event)
+                if self._is_stopped or not await self._handle(event):
+                    return
                 after = event.sequence
                 self.position.move(self.queue.endpoint, after)
+
+    def stop(self, running: asyncio.Task[None]) -> None:
+        """End :meth:`run`, which runs in a task; an attempt that is under way ends first."""
+        self._is_stopped = True
+        if not self._is_sending:
+            running.cancel()
 
     async def _begin(self, start: Start) -> int:
         sequence, moment = start
@@ -71,26 +80,37 @@ class Listener:
         if events and events[0].sequence > after + 1:
             note(f"the service no longer has the events {after + 1} to {events[0].sequence - 1}")
 
-    async def _handle(self, event: QueuedEvent) -> None:
+    async def _handle(self, event: QueuedEvent) -> bool:
+        """Print or forward an event; return false if it is stopped before that is done."""
         if not matches(self.queue.patterns, event.event_type):
-            return  # it was queued when the queue collected others
+            return True  # it was queued when the queue collected others
         if self.forwarder is None:
             self._print(event, None, 0)
-            return
+            return True
         for number, pause in zip(count(1), _pauses(), strict=False):
-            outcome = await self.forwarder.send(
+            outcome = await self._send(self.forwarder, event, number)
+            self._print(event, outcome, number)
+            if outcome.delivered or self._gives_up(outcome):
+                return True
+            if self._is_stopped:
+                return False
+            wait = max(pause, min(outcome.retry_after or 0.0, _LONGEST_PAUSE))
+            click.echo(f"Sending event {event.sequence} again in {wait:g} s.", err=True)
+            await asyncio.sleep(wait)
+        raise AssertionError  # count has no end
+
+    async def _send(self, forwarder: Forwarder, event: QueuedEvent, number: int) -> Outcome:
+        self._is_sending = True
+        try:
+            return await forwarder.send(
                 event.event_id,
                 event.event_type,
                 event.body,
                 sequence=event.sequence,
                 number=number,
             )
-            self._print(event, outcome, number)
-            if outcome.delivered or self._gives_up(outcome):
-                return
-            wait = max(pause, min(outcome.retry_after or 0.0, _LONGEST_PAUSE))
-            click.echo(f"Sending event {event.sequence} again in {wait:g} s.", err=True)
-            await asyncio.sleep(wait)
+        finally:
+            self._is_sending = False
 
     def _gives_up(self, outcome: Outcome) -> bool:
         """Return whether a refused event is left out: the receiver asks for it, or the option."""
