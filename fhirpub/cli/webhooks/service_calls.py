@@ -14,6 +14,7 @@ from tornado.httpclient import HTTPResponse
 from fhirpub.cli.printing import as_text
 from fhirpub.cli.publish.outcome import issues_of
 from fhirpub.cli.publish.publisher import Publisher
+from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads_stored
 
 _BASE = "/webhooks/v1"
@@ -55,7 +56,7 @@ def _object_in(answer: HTTPResponse) -> JsonObject:
     """Return the body; one of ours, so that decimals stay as they are written."""
     try:
         found = loads_stored(answer.body or b"{}")
-    except ValueError:
+    except InvalidContent:  # of a proxy, perhaps
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -37,12 +37,12 @@ nothing that exists.
 \b
 Examples:
   fhirpub webhooks trigger diagnostic_report.created --forward-to http://localhost:9000/webhook
-  fhirpub webhooks trigger diagnostic_report.updated --endpoint 0198… --url https://fhir.example.org
+  fhirpub webhooks trigger diagnostic_report.updated --endpoint 0198…
 
 \b
-With --forward-to the event is signed with FHIRPUB_SIGNING_SECRET, or with a secret that is made
-and printed; the service is not called. With --endpoint the service sends it, and credentials come
-from FHIRPUB_CLIENT_ID and FHIRPUB_CLIENT_SECRET, or from a prompt.
+With --forward-to the event is signed with FHIRPUB_SIGNING_SECRET, or with a secret that is
+made and printed; the service is not called. With --endpoint the service sends it, and
+credentials come from FHIRPUB_CLIENT_ID and FHIRPUB_CLIENT_SECRET, or from a prompt.
 """,
 )
 @click.argument("event_type", metavar="EVENT")

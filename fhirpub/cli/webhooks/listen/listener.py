@@ -9,12 +9,12 @@ from itertools import chain, count, repeat
 
 import click
 
-from fhirpub.cli.printing import print_json
+from fhirpub.cli.printing import as_text
 from fhirpub.cli.publish.service import note
 from fhirpub.cli.webhooks.forwarding import Forwarder
 from fhirpub.cli.webhooks.listen.position import Position
 from fhirpub.cli.webhooks.listen.queue import EventQueue, QueuedEvent
-from fhirpub.fhir.strict_json import loads_stored
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.webhooks.management.event_types import matches
 from fhirpub.webhooks.management.serializers import why_failed
 from fhirpub.webhooks.policy.outcome import Outcome
@@ -57,7 +57,7 @@ class Listener:
                 self.position.move(self.queue.endpoint, after)
 
     def stop(self, running: asyncio.Task[None]) -> None:
-        """End :meth:`run`, which runs in a task; an attempt that is under way ends first."""
+        """End :meth:`run`, which runs in a task; an attempt in progress ends first."""
         self._is_stopped = True
         if not self._is_sending:
             running.cancel()
@@ -119,12 +119,12 @@ class Listener:
     def _print(self, event: QueuedEvent, outcome: Outcome | None, number: int) -> None:
         body = loads_stored(event.body)
         if self.as_json:
-            print_json(_record(event, body, outcome, number))
+            click.echo(dumps(_record(event, body, outcome, number)))
             return
         data = body.get("data", {})
         about = "/".join(filter(None, (data.get("resource_type"), data.get("id"))))
         line = f"{event.sequence}  {body.get('timestamp')}  {event.event_type}  {about}".rstrip()
-        click.echo(f"{line}  {_came_of(outcome)}".rstrip())
+        click.echo(as_text(f"{line}  {_came_of(outcome)}".rstrip()))
 
 
 def _pauses() -> Iterator[float]:

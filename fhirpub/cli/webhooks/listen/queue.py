@@ -11,10 +11,11 @@ import click
 from fhirpub.cli.webhooks.service_calls import Refused, WebhookCalls
 from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.fhir.times import instant
-from fhirpub.webhooks.management.arrivals import MAX_WAIT_SECONDS
 from fhirpub.webhooks.transport.pull_url import PULL
 
 _PAGE = 100
+_WAIT_SECONDS = 25
+"""Less than the service allows: some proxies end requests after 30 seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class EventQueue:
 
     async def after(self, sequence: int) -> Page:
         """Return the next events; wait for one if there is none."""
-        return await self._page(after_seq=sequence, limit=_PAGE, wait=MAX_WAIT_SECONDS)
+        return await self._page(after_seq=sequence, limit=_PAGE, wait=_WAIT_SECONDS)
 
     async def last(self) -> int:
         """Return the number of the last event, 0 before the first."""
