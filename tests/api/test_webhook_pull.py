@@ -7,15 +7,18 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fhirpub.config.settings import Config
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.runtime.clock import DAY_MS, now_ms
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.webhooks.management.arrivals import MAX_WAITS_OF_CLIENT
+from fhirpub.webhooks.management.pull_endpoints import remove_unread
 from tests.bodies import register_body
 
 ENDPOINTS = "/webhooks/v1/endpoints"
@@ -179,10 +182,10 @@ def test_what_would_send_is_refused(act: str, lab: Integrator) -> None:
     assert "is read by its client" in refused.issues[0]["diagnostics"]
 
 
-def test_its_url_cannot_become_one_that_is_sent_to(lab: Integrator) -> None:
+def test_its_url_cannot_become_one_that_is_sent_to(lab: Integrator, receiver: Receiver) -> None:
     endpoint = added(lab)
 
-    refused = lab.patch(f"{ENDPOINTS}/{endpoint['id']}", {"url": "https://example.org/"})
+    refused = lab.patch(f"{ENDPOINTS}/{endpoint['id']}", {"url": receiver.url})
 
     assert (refused.status, refused.issue_expressions) == (400, {"url"})
 
@@ -202,6 +205,18 @@ def test_a_name_that_no_url_may_have_is_refused(lab: Integrator) -> None:
     refused = lab.request("POST", ENDPOINTS, {"url": "pull:My laptop"})
 
     assert (refused.status, refused.issue_expressions) == (400, {"url"})
+
+
+def test_a_call_that_reads_it_keeps_it(tmp_path: Path) -> None:
+    late = [0]
+    with RunningService(tmp_path, clock=lambda: now_ms() + late[0]) as service:
+        lab, store = service.integrator(), service.services.store
+        endpoint = added(lab)
+        late[0] = 31 * DAY_MS
+        lab.log_in()
+        events(lab, endpoint)
+
+        assert service.call(remove_unread(store, before=now_ms() + DAY_MS)) == 0
 
 
 def test_a_stopping_service_answers_waiting_calls_at_once(
