@@ -36,6 +36,7 @@ async def test_events_are_queued_without_a_gap_and_never_sent(harness: WebhookHa
 
     page = await log.events(added.endpoint, after=0, limit=100)
     assert [delivery.sequence for delivery in page.deliveries] == list(range(1, 21))
+    assert await harness.state(added) == "paused"
     await asyncio.sleep(1.2)  # another endpoint would be leased and sent to by now
     left = await harness.deliveries(added)
     assert {(delivery.state, delivery.number) for delivery in left} == {("pending", 0)}

@@ -43,7 +43,7 @@ class Listener:
 
         Raises ClickException.
         """
-        await self.queue.open()
+        await self.queue.open(self.position.endpoint)
         after = await self._begin(start)
         begun()
         click.echo(f"Waiting for events behind {after}; Ctrl-C ends this.", err=True)
@@ -70,9 +70,9 @@ class Listener:
             return await self.queue.last_before(moment)
         if self.position.endpoint == self.queue.endpoint:
             return self.position.sequence
-        if self.position.endpoint and self.queue.is_new:
+        if self.position.endpoint:
             note("the queue of the last run is no longer there: events since then may be missing")
-        after = await self.queue.last()
+        after = 0 if self.queue.is_new else await self.queue.last()
         self.position.move(self.queue.endpoint, after)
         return after
 

@@ -46,11 +46,15 @@ class EventQueue:
     endpoint: str = ""
     is_new: bool = False
 
-    async def open(self) -> None:
-        """Find the queue, or add it; it collects what is committed from now on."""
+    async def open(self, last: str) -> None:
+        """Find the queue, or add it; it collects what is committed from now on.
+
+        There may be several if a response was lost: ``last`` is the endpoint of the last run.
+        """
         url = f"{PULL}{self.name}"
         endpoints = (await self.calls.get("/endpoints"))["endpoints"]
-        known = next((each for each in endpoints if each["url"] == url), None)
+        found = [each for each in endpoints if each["url"] == url]
+        known = next((each for each in found if each["id"] == last), next(iter(found), None))
         wanted = {"event_types": [*self.patterns]}
         if known is None:
             fields = {"url": url, "description": "fhirpub webhooks listen", **wanted}

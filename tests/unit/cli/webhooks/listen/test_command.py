@@ -114,6 +114,45 @@ def test_the_next_run_continues_where_this_one_stopped(
     assert len(lab.get(ENDPOINTS).json["endpoints"]) == 1
 
 
+def test_of_two_queues_of_one_name_the_one_of_the_last_run_is_read(
+    lab: Integrator, receiver: Receiver, tmp_path: Path
+) -> None:
+    words = ("--name", "desk", "--forward-to", receiver.url)
+    with listening(lab, tmp_path, *words) as run:
+        register(lab, 1)
+        receiver.wait(1)
+        assert run.end() == 0
+    lab.request("POST", ENDPOINTS, {"url": "pull:desk"})
+    first, second = lab.get(ENDPOINTS).json["endpoints"]
+    file = next((tmp_path / "state" / "fhirpub").glob("listen-desk-*.json"))
+    file.write_text(json.dumps({"endpoint": second["id"], "sequence": 0}))
+    register(lab, 2)
+
+    with listening(lab, tmp_path, *words):
+        sent = receiver.wait(2)
+
+    assert [each.json["sequence"] for each in sent] == [1, 1]
+    assert first["id"] != second["id"]
+
+
+def test_a_queue_that_was_removed_is_added_again_with_a_note(
+    lab: Integrator, receiver: Receiver, tmp_path: Path
+) -> None:
+    words = ("--forward-to", receiver.url)
+    with listening(lab, tmp_path, *words) as run:
+        register(lab, 1)
+        receiver.wait(1)
+        assert run.end() == 0
+    (endpoint,) = lab.get(ENDPOINTS).json["endpoints"]
+    lab.request("DELETE", f"{ENDPOINTS}/{endpoint['id']}")
+
+    with listening(lab, tmp_path, *words) as again:
+        register(lab, 2)
+        receiver.wait(2)
+
+    assert "events since then may be missing" in again.notes
+
+
 @pytest.mark.parametrize("place", ["2", "1h"])
 def test_events_can_be_handled_again_from_a_place_on(
     place: str, lab: Integrator, receiver: Receiver, tmp_path: Path
