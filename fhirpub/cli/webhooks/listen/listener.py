@@ -51,10 +51,12 @@ class Listener:
             page = await self.queue.after(after)
             self._note_gap(after, page.events)
             for event in page.events:
-                if self._is_stopped or not await self._handle(event):
+                if not await self._handle(event):
                     return
                 after = event.sequence
                 self.position.move(self.queue.endpoint, after)
+                if self._is_stopped:
+                    return
 
     def stop(self, running: asyncio.Task[None]) -> None:
         """End :meth:`run`, which runs in a task; an attempt in progress ends first."""

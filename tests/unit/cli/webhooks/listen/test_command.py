@@ -114,6 +114,20 @@ def test_the_next_run_continues_where_this_one_stopped(
     assert len(lab.get(ENDPOINTS).json["endpoints"]) == 1
 
 
+def test_a_signal_amid_an_attempt_lets_it_end(
+    lab: Integrator, receiver: Receiver, tmp_path: Path
+) -> None:
+    receiver.answer(Reply(delay=1.0))
+    with listening(lab, tmp_path, "--forward-to", receiver.url) as run:
+        register(lab, 1)
+        receiver.wait(1)
+
+        assert run.end() == 0
+
+    assert "Stopped behind event 1." in run.notes
+    assert "-> 204" in run.output
+
+
 def test_of_two_queues_of_one_name_the_one_of_the_last_run_is_read(
     lab: Integrator, receiver: Receiver, tmp_path: Path
 ) -> None:
