@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote_plus, urlencode
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
-
 from fhirpub.auth import refusals
-from fhirpub.auth.assertions.published_keys import KeysNotFetched, PublishedKeys
+from fhirpub.auth.assertions.published_keys import KeysNotFetched, Published, PublishedKeys
 from fhirpub.auth.issuers.discovery import discovering
 from fhirpub.auth.issuers.verification import (
     MAX_CHARACTERS,
@@ -35,8 +33,6 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
 
 _DISCOVERY = "/.well-known/openid-configuration"
-_MOST_BYTES = 64 * 1024
-_TIMEOUT = ClientTimeout(total=10)
 _SCOPE = "openid email profile"
 
 _log = logger()
@@ -46,13 +42,17 @@ class ProviderUnavailable(Exception):
     """The provider cannot be asked, or its answer is not that of a provider."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """What came of a request: ``problem`` is empty, or why there is no body."""
+class RequestOfProvider(Protocol):
+    """Asks the provider; what came of it has no body if there is a problem. Raises nothing."""
 
-    problem: str = ""
-    body: bytes = field(default=b"", repr=False)
-    cache_control: str = ""
+    async def __call__(
+        self,
+        method: str,
+        url: str,
+        *,
+        form: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Published: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,13 @@ class SignInRequest:
 class OpenIdProvider:
     """The provider of the settings."""
 
-    def __init__(self, config: ConsoleConfig, *, redirect: str, clock: Clock) -> None:
+    def __init__(
+        self, config: ConsoleConfig, *, redirect: str, request: RequestOfProvider, clock: Clock
+    ) -> None:
         self._config = config
         self._redirect = redirect
         self._clock = clock
+        self._request = request
         self._keys = PublishedKeys(discovering(self._fetch), clock=clock)
 
     async def address(self, request: SignInRequest) -> str:
@@ -184,46 +187,8 @@ class OpenIdProvider:
             raise refusals.unproved("code")
         return granted
 
-    async def _fetch(self, url: str, _tenant: str) -> _Document:
+    async def _fetch(self, url: str, _tenant: str) -> Published:
         return await self._request("GET", url)
-
-    async def _request(
-        self,
-        method: str,
-        url: str,
-        *,
-        form: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> _Document:
-        """Ask the provider, whose address is the operator's; redirects are not followed."""
-        try:
-            async with (
-                ClientSession(timeout=_TIMEOUT) as session,
-                session.request(
-                    method,
-                    url,
-                    data=form,
-                    headers=headers,
-                    allow_redirects=False,
-                ) as answer,
-            ):
-                body = b"".join([chunk async for chunk in _pieces(answer)])
-                is_whole = answer.ok and len(body) <= _MOST_BYTES
-                problem = "" if is_whole else f"status {answer.status}"
-                control = answer.headers.get("Cache-Control", "")
-                return _Document(problem, b"" if problem else body, control)
-        except (ClientError, OSError, TimeoutError, ValueError) as problem:
-            return _Document(type(problem).__name__)
-
-
-async def _pieces(answer: ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the body of an answer, up to a piece more than is read."""
-    size = 0
-    async for chunk in answer.content.iter_any():
-        size += len(chunk)
-        yield chunk
-        if size > _MOST_BYTES:
-            return
 
 
 def _issuer_of(config: ConsoleConfig) -> TokenIssuer:
