@@ -10,6 +10,7 @@ from fhirpub.console.operators.listing import ROWS
 from fhirpub.testing.service import Integrator, RunningService
 from tests.console.operating import OPERATIONS, form_path
 from tests.console.tabs import Tab, text_of
+from tests.log_lines import caught_lines
 
 COUNT = 2 * ROWS + 20
 
@@ -71,3 +72,14 @@ def test_the_page_of_a_tenant_shows_its_first_clients(tenant: str, operator: Tab
 
     assert f"Clients, the first 20 of {COUNT}" in text_of(page)
     assert page.body.count(b"Machine ") == 19
+
+
+def test_the_log_takes_no_id_in_the_path_of_a_page_for_an_endpoint(
+    tenant: str, operator: Tab
+) -> None:
+    with caught_lines() as caught:
+        answer = operator.get(f"{OPERATIONS}/tenants/{tenant}")
+        line = caught.of(answer.headers["x-request-id"])
+
+    assert line["route"] == f"{OPERATIONS}/tenants/{{}}"
+    assert "resource" not in line
