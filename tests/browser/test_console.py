@@ -121,3 +121,29 @@ def test_a_person_signs_out(visit: Visiting, stage: Stage) -> None:
     visited.open("/console/endpoints")
 
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_what_is_wrong_with_a_filter_is_shown_in_place_of_what_was_found(
+    visit: Visiting, stage: Stage
+) -> None:
+    page = (visited := begin(visit, stage)).page
+    visited.open("/console/resources/DiagnosticReport")
+
+    page.get_by_label("Identifier").fill("|")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("alert")).to_be_visible()
+    visited.expect("status of 4")
+
+
+def test_a_part_that_is_loaded_after_the_session_leads_to_the_sign_in(
+    visit: Visiting, stage: Stage
+) -> None:
+    page = (visited := begin(visit, stage)).page
+    visited.open("/console/resources/DiagnosticReport")
+    visited.context.clear_cookies()
+
+    page.get_by_label("Identifier").fill("none")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

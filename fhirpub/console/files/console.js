@@ -55,3 +55,11 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   askForPasskey(event.target);
 });
+
+// A part of a page that is loaded again must not be replaced by the page of signing in.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (new URL(event.detail.xhr.responseURL).pathname === "/console/sign-in") {
+    event.detail.shouldSwap = false;
+    window.location.reload();
+  }
+});
