@@ -93,6 +93,8 @@ LONGEST = (  # from two minutes down to a quarter of a minute
     "tests/hl7v2/test_listen_kills.py",
     "tests/storage/test_migrating_service.py",
     "tests/unit/cli/demo/test_command.py",
+    "tests/unit/cli/webhooks/listen/test_command.py",
+    "tests/faults/test_webhooks_listen.py",
     "tests/api/test_patients_command.py",
     "tests/api/test_revocation.py",
 )
