@@ -13,7 +13,7 @@ from tornado.netutil import bind_sockets
 from fhirpub.app.administration import create_interface
 from fhirpub.auth.passkeys import why_none
 from fhirpub.auth.throttle import Throttle
-from fhirpub.config.console import ConsoleConfig, console_base_url
+from fhirpub.config.console import ConsoleConfig, console_base_url, origin_of
 from fhirpub.config.settings import Config
 from fhirpub.console.console import Console
 from fhirpub.console.routes import console_routes
@@ -50,8 +50,8 @@ def _create_ceremonies(config: Config) -> Ceremonies | None:
         return None
     from fhirpub.console.ceremonies import Ceremonies  # noqa: PLC0415 - needs an extra
 
-    parts = urlsplit(console_base_url(config.console, config.base_url))
-    return Ceremonies(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
+    url = console_base_url(config.console, config.base_url)
+    return Ceremonies(urlsplit(url).hostname or "", origin_of(url))
 
 
 def table_of(services: Services) -> Sequence[Route]:
