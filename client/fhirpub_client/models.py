@@ -392,7 +392,7 @@ class Trial(TypedDict):
     passed: bool
     state: Literal["unverified", "active", "paused", "disabled", "deleted"]
     event_id: str
-    event_type: Literal["endpoint.test", "endpoint.verification"]
+    event_type: str
     note: str
     status: int | None
     reason: str

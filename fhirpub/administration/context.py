@@ -80,7 +80,7 @@ class Administration:
         if found is not None:
             return found
         tenants = await self.store.tenants()
-        id_ = _only_one("tenant", named, [one.id for one in tenants if one.name == named])
+        id_ = only_one("tenant", named, [one.id for one in tenants if one.name == named])
         return next(one for one in tenants if one.id == id_)
 
     async def client(self, named: str) -> Client:
@@ -89,7 +89,7 @@ class Administration:
         if found is not None:
             return found
         clients = await self.store.clients()
-        id_ = _only_one("client", named, [one.id for one in clients if one.name == named])
+        id_ = only_one("client", named, [one.id for one in clients if one.name == named])
         return next(one for one in clients if one.id == id_)
 
     async def endpoint(self, named: str) -> Endpoint:
@@ -106,11 +106,11 @@ class Administration:
             if found is not None:
                 return found
         described = [one.id for one in endpoints if one.description == named]
-        id_ = _only_one("endpoint", named, described)
+        id_ = only_one("endpoint", named, described)
         return next(one for one in endpoints if one.id == id_)
 
 
-def _only_one(kind: str, named: str, ids: Iterable[str]) -> str:
+def only_one(kind: str, named: str, ids: Iterable[str]) -> str:
     """Return the only id. Raises NoSuchRecord, NotPossible."""
     found = sorted(ids)
     if not found or not named:

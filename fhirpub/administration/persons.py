@@ -25,7 +25,9 @@ async def add(
 ) -> Mapping[str, Any]:
     """Add a person and return the link that invites the person, which is shown this once."""
     owner = await administration.tenant(tenant)
-    _refuse_without_passkeys(administration)
+    signs_in_elsewhere = bool(administration.config.console.oidc_issuer)
+    if not signs_in_elsewhere:
+        _refuse_without_passkeys(administration)
     new = clients.NewClient(
         tenant=owner.id,
         name=name,
@@ -39,6 +41,8 @@ async def add(
             administration.store, new, clock=administration.clock
         )
         doing.name("Client", added.id)
+    if signs_in_elsewhere:
+        return {"client_id": added.id, "name": added.name}
     return await _invite(administration, added)
 
 

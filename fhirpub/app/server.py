@@ -91,6 +91,7 @@ async def _serving(
                 yield
         finally:
             server.stop()
+            services.arrivals.stop()
             await asyncio.gather(_drain(services, server), sending.aclose())
             await server.close_all_connections()
             for task in background:

@@ -46,6 +46,7 @@ from fhirpub.web.readiness import Readiness
 from fhirpub.web.services import Services
 from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
+from fhirpub.webhooks.management.arrivals import Arrivals
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.transport.sender import Sender
 
@@ -118,6 +119,7 @@ async def build_services(
             readiness=Readiness(store.check),
             endpoints=create_endpoint_service(config, store, sender, types, clock),
             deliveries=DeliveryLog(store, clock=clock),
+            arrivals=Arrivals(store),
             sending=sending,
             statement=capabilities,
             own_resources=own_resources(context, capabilities[1]),

@@ -15,11 +15,12 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.storage.client_activity_contract import AssertionUse, ClientActivity, UsedAssertion
 from fhirpub.storage.contract import CredentialStore
 
-Purpose = Literal["sign-in", "invitation", "challenge"]
+Purpose = Literal["sign-in", "invitation", "challenge", "provider"]
 VALID_SECONDS: Mapping[Purpose, int] = {
     "sign-in": 120,
     "invitation": 7 * 86_400,
     "challenge": 300,
+    "provider": 600,
 }
 """How long each kind of one-time statement is valid."""
 _ONCE = "console-once+jwt"

@@ -41,6 +41,7 @@ COMMANDS = {
     "quota": "fhirpub.cli.quota.command:quota",
     "endpoint": "fhirpub.cli.webhooks.endpoint:endpoint",
     "deliveries": "fhirpub.cli.webhooks.deliveries:deliveries",
+    "webhooks": "fhirpub.cli.webhooks.command:webhooks",
     "patient": "fhirpub.cli.patient.command:patient",
     "erase": "fhirpub.cli.erasure.erase:erase",
     "hold": "fhirpub.cli.erasure.hold:hold",

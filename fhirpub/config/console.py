@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from fhirpub.config.reader import LAST_PORT
 from fhirpub.config.reader import setting as _setting
 
 
@@ -80,3 +82,13 @@ def origin_of(url: str) -> str:
     host = f"[{host}]" if ":" in host else host
     is_usual = port in (None, {"https": 443, "http": 80}.get(parts.scheme))
     return f"{parts.scheme}://{host}" + ("" if is_usual else f":{port}")
+
+
+def console_contradictions(config: ConsoleConfig) -> Iterator[str]:
+    """Yield the problems of these settings, without those of ports that others have."""
+    if config.port > LAST_PORT:
+        yield f"[console] port must be at most {LAST_PORT}"
+    if config.oidc_issuer and not config.oidc_issuer.startswith(("https://", "http://127.0.0.1")):
+        yield "[console] oidc_issuer must begin with https://"
+    if config.oidc_issuer and not (config.oidc_client_id and config.oidc_client_secret):
+        yield "[console] oidc_issuer needs oidc_client_id and oidc_client_secret"

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fhirpub.config.administration import AdminConfig, admin_contradictions
-from fhirpub.config.console import ConsoleConfig
+from fhirpub.config.console import ConsoleConfig, console_contradictions
 from fhirpub.config.groups import (
     PluginGroups,
     create_config,
@@ -250,8 +250,7 @@ def _observation_contradictions(values: Mapping[str, Mapping[str, Any]]) -> list
     server, metrics = ServerConfig(**values["server"]), MetricsConfig(**values["metrics"])
     console = ConsoleConfig(**values["console"])
     found = [*admin_contradictions(admin), *port_contradictions(server, metrics, admin, console)]
-    if console.port > LAST_PORT:
-        found.append(f"[console] port must be at most {LAST_PORT}")
+    found += console_contradictions(console)
     development = PluginsConfig(**values["plugins"]).environment == "development"
     if development and AuthConfig(**values["auth"]).environment == "production":
         found.append(

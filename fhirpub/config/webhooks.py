@@ -111,7 +111,8 @@ class WebhooksConfig:
     held_days: float = _setting(
         30.0,
         "Days for which deliveries are held for an endpoint that is unverified, paused or "
-        "disabled.",
+        "disabled. One that its client reads (pull:NAME) is removed if it was not read for so "
+        "long.",
     )
     lease_seconds: float = _setting(
         10.0,

@@ -10,6 +10,7 @@ from fhirpub.auth.throttle import Throttle
 from fhirpub.config.console import console_base_url, origin_of
 from fhirpub.config.settings import Config
 from fhirpub.console.internal import ServiceClient
+from fhirpub.console.openid import OpenIdProvider
 from fhirpub.console.sessions import Sessions
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.routes import Router
@@ -32,6 +33,8 @@ class Console:
     """What slows down those who guess how to sign in."""
     ceremonies: Ceremonies | None
     """How persons make and use passkeys, where that is possible."""
+    provider: OpenIdProvider | None
+    """The provider by which people sign in, if the settings name one."""
 
     @property
     def config(self) -> Config:

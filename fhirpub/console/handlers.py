@@ -35,6 +35,8 @@ from fhirpub.web.message.response_body import ResponseBody
 
 _MAX_BYTES = 64 * 1024
 _MAX_FIELDS = 100
+_LIVE = "X-Live"
+"""The header of requests that a page makes on its own, which keep no session from ending."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -63,9 +65,14 @@ class _SessionReader(BaseHandler):
         """Keep pages out of caches, out of frames of others, and free of foreign code."""
         return Headers(super().default_headers(), **_PROTECTION)
 
+    @property
+    def cookie(self) -> str:
+        """The cookie of the console, empty if there is none."""
+        return _cookie(self.request.headers.get_list("Cookie"), cookie_name(self.console))
+
     async def session(self) -> Session | None:
         """Return the session of the request; None if there is none, or it has ended."""
-        cookie = _cookie(self.request.headers.get_list("Cookie"), cookie_name(self.console))
+        cookie = self.cookie
         if not cookie:
             return None
         try:
@@ -157,6 +164,7 @@ class PageHandler(_SessionReader, BodyHandler):
             client=self.console.client(self),
             address=self.address,
             request_id=self.request_id,
+            cookie=self.cookie,
         )
         try:
             return await self.page.run(visit)
@@ -171,7 +179,7 @@ class PageHandler(_SessionReader, BodyHandler):
         if isinstance(result, Redirect):
             self._write_redirect(result)
             return
-        if self._session is not None:
+        if self._session is not None and _LIVE not in self.request.headers:
             renewed = await self.console.sessions.renew(self._session)
             if renewed:
                 self._set_cookie(renewed)

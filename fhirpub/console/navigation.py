@@ -11,7 +11,14 @@ from fhirpub.console.console import Console
 from fhirpub.console.sessions import Session
 from fhirpub.console.visit import BASE
 
-_OPERATORS = ("tenants", "clients", "endpoints", "audit")
+_OPERATORS = {
+    "tenants": "Tenants",
+    "clients": "Clients",
+    "endpoints": "Endpoints",
+    "keys": "Signing keys",
+    "erasures": "Erasures",
+    "audit": "Audit trail",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +34,9 @@ def navigation(console: Console, session: Session | None) -> Sequence[Entry]:
     """Return the entries for a session; none for a person who is not signed in."""
     if session is None:
         return []
-    start = Entry("Start", f"{BASE}/", "start")
     if session.caller is None:
-        return [start, *_of_operators()]
+        return _of_operators()
+    start = Entry("Start", f"{BASE}/", "start")
     return [start, *_of_integrators(console, session.caller.scopes)]
 
 
@@ -52,4 +59,9 @@ def _of_integrators(console: Console, scopes: Sequence[str]) -> list[Entry]:
 
 
 def _of_operators() -> list[Entry]:
-    return [Entry(name.capitalize(), f"{BASE}/operations/{name}", name) for name in _OPERATORS]
+    path = f"{BASE}/operations"
+    return [
+        Entry("Overview", f"{BASE}/", "start"),
+        *(Entry(title, f"{path}/{name}", name) for name, title in _OPERATORS.items()),
+        Entry("All operations", path, "operations"),
+    ]

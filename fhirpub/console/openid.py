@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import urlencode
-
-from aiohttp import BasicAuth, ClientError, ClientResponse, ClientSession, ClientTimeout
+from typing import Any, Protocol
+from urllib.parse import quote_plus, urlencode
 
 from fhirpub.auth import refusals
-from fhirpub.auth.assertions.published_keys import KeysNotFetched, PublishedKeys
+from fhirpub.auth.assertions.published_keys import KeysNotFetched, Published, PublishedKeys
 from fhirpub.auth.issuers.discovery import discovering
 from fhirpub.auth.issuers.verification import (
     MAX_CHARACTERS,
@@ -35,8 +33,6 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
 
 _DISCOVERY = "/.well-known/openid-configuration"
-_MOST_BYTES = 64 * 1024
-_TIMEOUT = ClientTimeout(total=10)
 _SCOPE = "openid email profile"
 
 _log = logger()
@@ -46,13 +42,17 @@ class ProviderUnavailable(Exception):
     """The provider cannot be asked, or its answer is not that of a provider."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """What came of a request: ``problem`` is empty, or why there is no body."""
+class RequestOfProvider(Protocol):
+    """Asks the provider; what came of it has no body if there is a problem. Raises nothing."""
 
-    problem: str = ""
-    body: bytes = field(default=b"", repr=False)
-    cache_control: str = ""
+    async def __call__(
+        self,
+        method: str,
+        url: str,
+        *,
+        form: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Published: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,13 @@ class SignInRequest:
 class OpenIdProvider:
     """The provider of the settings."""
 
-    def __init__(self, config: ConsoleConfig, *, redirect: str, clock: Clock) -> None:
+    def __init__(
+        self, config: ConsoleConfig, *, redirect: str, request: RequestOfProvider, clock: Clock
+    ) -> None:
         self._config = config
         self._redirect = redirect
         self._clock = clock
+        self._request = request
         self._keys = PublishedKeys(discovering(self._fetch), clock=clock)
 
     async def address(self, request: SignInRequest) -> str:
@@ -112,15 +115,30 @@ class OpenIdProvider:
 
         Raises NotAuthenticated, ProviderUnavailable.
         """
-        claims = await self._verified(await self._exchange(code, request.verifier))
+        granted = await self._exchange(code, request.verifier)
+        claims = await self._verified(granted["id_token"])
         if claims.get("nonce") != request.nonce:
             raise refusals.unproved("nonce")
-        value = claims.get(self._config.oidc_claim)
+        name = self._config.oidc_claim
+        if name not in claims:
+            claims = {**await self._user_info(granted, claims), **claims}
+        value = claims.get(name)
         if type(value) is not str or not value:
-            raise refusals.lacks(self._config.oidc_claim)
-        if self._config.oidc_claim == "email" and claims.get("email_verified") is not True:
+            raise refusals.lacks(name)
+        if name == "email" and claims.get("email_verified") is not True:
             raise refusals.unproved("email that the provider has not verified")
         return value
+
+    async def _user_info(
+        self, granted: Mapping[str, Any], claims: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the claims that are not in the ID token (OpenID Connect Core 1.0, 5.3)."""
+        place = (await self._discover()).get("userinfo_endpoint")
+        if not _is_near(place, self._config.oidc_issuer):
+            return {}
+        authorization = {"Authorization": f"Bearer {granted.get('access_token', '')}"}
+        found = _object((await self._request("GET", str(place), headers=authorization)).body)
+        return found if found.get("sub") == claims.get("sub") else {}
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
         """Return the claims of an ID token. Raises NotAuthenticated, ProviderUnavailable."""
@@ -148,8 +166,8 @@ class OpenIdProvider:
             raise ProviderUnavailable("its configuration")
         return document
 
-    async def _exchange(self, code: str, verifier: str) -> str:
-        """Return the ID token for a code. Raises NotAuthenticated, ProviderUnavailable."""
+    async def _exchange(self, code: str, verifier: str) -> Mapping[str, Any]:
+        """Return the tokens for a code. Raises NotAuthenticated, ProviderUnavailable."""
         known, config = await self._discover(), self._config
         form = {
             "grant_type": "authorization_code",
@@ -158,48 +176,19 @@ class OpenIdProvider:
             "code_verifier": verifier,
             "client_id": config.oidc_client_id,
         }
-        credentials = BasicAuth(config.oidc_client_id, config.oidc_client_secret)
-        found = await self._request("POST", str(known["token_endpoint"]), form, credentials)
-        token = _object(found.body).get("id_token")
-        if found.problem or type(token) is not str:
+        pair = f"{quote_plus(config.oidc_client_id)}:{quote_plus(config.oidc_client_secret)}"
+        basic = base64.b64encode(pair.encode()).decode()  # RFC 6749, section 2.3.1
+        place = str(known["token_endpoint"])
+        found = await self._request(
+            "POST", place, form=form, headers={"Authorization": f"Basic {basic}"}
+        )
+        granted = _object(found.body)
+        if found.problem or type(granted.get("id_token")) is not str:
             raise refusals.unproved("code")
-        return token
+        return granted
 
-    async def _fetch(self, url: str, _tenant: str) -> _Document:
+    async def _fetch(self, url: str, _tenant: str) -> Published:
         return await self._request("GET", url)
-
-    async def _request(
-        self,
-        method: str,
-        url: str,
-        form: Mapping[str, str] | None = None,
-        credentials: BasicAuth | None = None,
-    ) -> _Document:
-        """Ask the provider, whose address is the operator's; redirects are not followed."""
-        try:
-            async with (
-                ClientSession(timeout=_TIMEOUT) as session,
-                session.request(
-                    method, url, data=form, auth=credentials, allow_redirects=False
-                ) as answer,
-            ):
-                body = b"".join([chunk async for chunk in _pieces(answer)])
-                is_whole = answer.ok and len(body) <= _MOST_BYTES
-                problem = "" if is_whole else f"status {answer.status}"
-                control = answer.headers.get("Cache-Control", "")
-                return _Document(problem, b"" if problem else body, control)
-        except (ClientError, OSError, TimeoutError, ValueError) as problem:
-            return _Document(type(problem).__name__)
-
-
-async def _pieces(answer: ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the body of an answer, up to a piece more than is read."""
-    size = 0
-    async for chunk in answer.content.iter_any():
-        size += len(chunk)
-        yield chunk
-        if size > _MOST_BYTES:
-            return
 
 
 def _issuer_of(config: ConsoleConfig) -> TokenIssuer:

@@ -13,11 +13,13 @@ from fhirpub.console.links import (
     ClientLinkHandler,
     OperatorLinkHandler,
 )
+from fhirpub.console.operators import lists, operations, orders, records, trail
 from fhirpub.console.pages import (
     accesses,
     deliveries,
     endpoints,
     passkeys,
+    provider,
     resources,
     sign_in,
     start,
@@ -33,6 +35,12 @@ PAGES: Sequence[Page] = (
     *accesses.PAGES,
     *sign_in.PAGES,
     *passkeys.PAGES,
+    *provider.PAGES,
+    *operations.PAGES,
+    *lists.PAGES,
+    *records.PAGES,
+    *orders.PAGES,
+    *trail.PAGES,
 )
 
 

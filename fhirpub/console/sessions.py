@@ -82,7 +82,7 @@ class Sessions:
         self._tokens = tokens
         self._store = store
         self._clock = clock
-        self._once = OneTimeStatements(tokens.ring, store, clock=clock)
+        self.once = OneTimeStatements(tokens.ring, store, clock=clock)
 
     async def begin(self, person: Person) -> str:
         """Return the cookie of a new session. Raises StoreUnavailable."""
@@ -130,23 +130,25 @@ class Sessions:
 
         Raises StoreUnavailable.
         """
-        return await self._once.sign(purpose, _claims_of(person) if person is not None else {})
+        return await self.once.sign(purpose, _claims_of(person) if person is not None else {})
 
     async def read_once(self, purpose: Purpose, statement: str) -> Person:
         """Return whom a statement is for, which is not used up. Raises as :meth:`use_once`."""
-        return _person_of(await self._once.read(purpose, statement))
+        return _person_of(await self.once.read(purpose, statement))
 
     async def use_once(self, purpose: Purpose, statement: str) -> Person:
         """Use up a statement; return whom it is for.
 
         Raises NotAuthenticated if it is wrong, expired or was used before; StoreUnavailable.
         """
-        return _person_of(await self._once.use(purpose, statement))
+        return _person_of(await self.once.use(purpose, statement))
 
     async def _check_operator(self, name: str, id_: str) -> None:
         admin = self._config.admin
-        known = name in admin_callers(admin) or (
-            name == BOOTSTRAP and bool(admin.bootstrap_key_hash)
+        known = (
+            name in admin_callers(admin)
+            or name in self._config.console.oidc_operators
+            or (name == BOOTSTRAP and bool(admin.bootstrap_key_hash))
         )
         if not known:
             raise refusals.unproved("caller that the settings do not name")

@@ -86,6 +86,7 @@ class Visit:
         client: What asks the service.
         address: The address of the browser.
         request_id: The id by which the log knows the request.
+        cookie: The cookie as it was sent, also if it is that of no session.
     """
 
     console: Console
@@ -96,6 +97,7 @@ class Visit:
     client: ServiceClient
     address: str
     request_id: str
+    cookie: str = field(default="", repr=False)
 
     @property
     def signed_in(self) -> Session:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 Clock = Callable[[], int]
 """Returns the current time in milliseconds since 1970-01-01 UTC."""
+HOUR_MS = 3_600_000
 DAY_MS = 86_400_000
 
 

@@ -30,6 +30,7 @@ from fhirpub.storage.records import (
     SigningKey,
     Version,
 )
+from fhirpub.storage.upgrades.versions import SchemaVersion
 
 __all__ = [
     "KEY_RULES",
@@ -247,6 +248,14 @@ class StoreAdmin(ABC):
             A text that is the same each time the store is opened; empty if the engine has none.
         """
         return ""
+
+    async def schema_version(self) -> SchemaVersion:
+        """Return the version that the last upgrade of the store has written.
+
+        Returns:
+            The version; 0 if the engine has none.
+        """
+        return SchemaVersion(0, 0)
 
     @abstractmethod
     async def count(self) -> int:

@@ -12,6 +12,8 @@ class Readiness:
     """Checks the store, which costs a commit, once for all concurrent requests."""
 
     def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
+        self.seconds = 0.0
+        """How long the last check that succeeded took."""
         self._check = check
         self._good_until = 0.0
         self._checking: asyncio.Task[None] | None = None
@@ -29,8 +31,11 @@ class Readiness:
         await asyncio.shield(self._checking)
 
     async def _ask(self) -> None:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         await self._check()
-        self._good_until = asyncio.get_running_loop().time() + _FRESH_SECONDS
+        self.seconds = clock() - begun
+        self._good_until = clock() + _FRESH_SECONDS
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self._checking = None

@@ -31,6 +31,7 @@ from fhirpub.web.admission.rate_limit import RateLimit
 from fhirpub.web.readiness import Readiness
 from fhirpub.webhooks.dispatch.thread import WorkerThread
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
+from fhirpub.webhooks.management.arrivals import Arrivals
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.endpoints import EndpointService
 
@@ -66,6 +67,7 @@ class Services:
     readiness: Readiness
     endpoints: EndpointService
     deliveries: DeliveryLog
+    arrivals: Arrivals
     sending: WebhookWorker | WorkerThread | None
     """What relays and sends webhooks in this process, if it is to."""
     statement: tuple[str, bytes]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import expect
@@ -11,50 +10,13 @@ from playwright.sync_api import expect
 from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.config.webhooks import WebhooksConfig
-from fhirpub.testing.receiver import Receiver, Reply
-from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.testing.service import RunningService
 from tests.browser.accessibility import check_accessibility
+from tests.browser.stage import ANSWER, Stage, staged
 from tests.browser.visits import View, Visit, Visiting
 from tests.console.tabs import Tab, open_tab
-from tests.console.test_endpoints import ENDPOINTS, deliveries_of
-from tests.console.test_resources import publish
-from tests.waiting import wait_until
 
 WIDE = View()
-ANSWER = b"upstream laboratory gateway timed out"
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A tenant with a corrected report, and with an endpoint whose receiver fails."""
-
-    lab: Integrator
-    report: str
-    endpoint: str
-    event: str
-
-    @property
-    def pages(self) -> dict[str, str]:
-        """Every page, by the name of its screenshot."""
-        report = f"resources/DiagnosticReport/{self.report}"
-        endpoint = f"endpoints/{self.endpoint}"
-        return {
-            "start": "",
-            "reports": "resources/DiagnosticReport",
-            "report": report,
-            "history": f"{report}/history",
-            "patients": "resources/Patient",
-            "endpoints": "endpoints",
-            "add-endpoint": "add-endpoint",
-            "endpoint": endpoint,
-            "deliveries": f"{endpoint}/deliveries",
-            "delivery": f"{endpoint}/deliveries/{self.event}",
-            "replay": f"{endpoint}/replay",
-            "rotate": f"{endpoint}/rotate/secret",
-            "delete": f"{endpoint}/delete",
-            "accesses": "accesses",
-            "help": "help",
-        }
 
 
 @pytest.fixture(scope="module")
@@ -75,22 +37,8 @@ def service(
 @pytest.fixture(scope="module")
 def stage(service: RunningService) -> Iterator[Stage]:
     """What the pages show."""
-    scopes = ("system/*.cruds", "system/AuditEvent.rs", "webhooks.read", "webhooks.write")
-    lab = service.integrator("North Quay Laboratory", scopes=scopes)
-    with Receiver() as receiver:
-        receiver.answer(Reply(status=200, echo=True))
-        added = {"url": receiver.url, "description": "Ward system"}
-        endpoint = lab.request("POST", ENDPOINTS, added).json
-        assert lab.request("POST", f"{ENDPOINTS}/{endpoint['id']}/verify").json["passed"]
-        receiver.answer(Reply(status=502, body=ANSWER))
-        report = publish(lab, "NQ-2026-000418", status="preliminary")
-        change = {"resourceType": "DiagnosticReport", "status": "final"}
-        media_type = {"Content-Type": "application/merge-patch+json"}
-        path = f"/fhir/r4/DiagnosticReport/{report}"
-        assert lab.request("PATCH", path, change, headers=media_type).status == 204
-        assert wait_until(lambda: any(one["attempts"] for one in deliveries_of(lab, endpoint)))
-        tried = next(one for one in deliveries_of(lab, endpoint) if one["attempts"])
-        yield Stage(lab, report, endpoint["id"], tried["event_id"])
+    with staged(service) as found:
+        yield found
 
 
 def begin(visit: Visiting, stage: Stage, view: View = WIDE) -> Visit:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from html import unescape
 from urllib.parse import urlencode
 
-from fhirpub.app.console import create_console
+from fhirpub.app.administration import create_interface
+from fhirpub.console.creation import create_console
 from fhirpub.console.sessions import Person
 from fhirpub.testing.service import Answer, Integrator, RunningService
 
@@ -57,7 +58,7 @@ def open_operator(service: RunningService) -> Tab:
 
 def tab_of(service: RunningService, person: Person) -> Tab:
     """Return a tab with a session that begins now."""
-    sessions = create_console(service.services).sessions
+    sessions = create_console(service.services, create_interface(service.services)).sessions
     cookie = service.call(sessions.begin(person))
     proof = service.call(sessions.read(cookie)).proof
     return Tab(service, f"fhirpub_session={cookie}", proof)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -264,6 +266,66 @@ def test_the_guide_leads_to_a_verified_endpoint(
     assert (endpoint["url"], endpoint["state"]) == (url, "active")
     assert endpoint["event_types"] == ["diagnostic_report.*"]
     assert "0 endpoint.verification" in printed
+
+
+def test_the_guide_leads_to_events_on_the_machine_of_a_developer(
+    service: RunningService, tmp_path: Path
+) -> None:
+    lab, (program,) = service.integrator(), blocks("python")
+    (tmp_path / "receiver.py").write_text(program, encoding="utf-8")
+
+    with on_the_developers_machine(lab, tmp_path) as lines:
+        tried = list(iter(lambda: lines.get(timeout=PATIENCE), "The receiver accepted it."))
+        assert wait_until(lambda: bool(lab.get("/webhooks/v1/endpoints").json["endpoints"]), 30)
+        lab.register(register_body("R-1"))
+        received = list(iter(lambda: lines.get(timeout=PATIENCE), "1 diagnostic_report.created"))
+        printed = lines.get(timeout=PATIENCE)
+
+    assert tried == ["0 diagnostic_report.created"]
+    assert "passed        yes" in received
+    assert re.fullmatch(r"1  \S+Z  diagnostic_report.created  \S+  -> 200 in \d+ ms", printed)
+
+
+@contextmanager
+def on_the_developers_machine(lab: Integrator, folder: Path) -> Iterator[Queue[str]]:
+    """Run the commands of the guide that follow events; give what they print."""
+    console = next(block for block in blocks("console") if "webhooks listen" in block)
+    commands = [line[2:] for line in console.splitlines() if line.startswith("$ ")]
+    script = "\n".join(commands).replace("9000", str(port := _free_port()))
+    for given, real in {
+        "CLIENT_ID=… FHIRPUB_CLIENT_SECRET=…": f"CLIENT_ID={lab.client_id} "
+        f"FHIRPUB_CLIENT_SECRET={lab.client_secret}",
+        "python3": f"{sys.executable} -u",
+        "\nfhirpub webhooks trigger": f"\nuntil : 2>/dev/null < /dev/tcp/127.0.0.1/{port}; "
+        "do sleep 0.1; done\nfhirpub webhooks trigger",
+    }.items():
+        assert given in script
+        script = script.replace(given, real)
+    running = subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=folder,
+        env={
+            "PATH": f"{Path(sys.executable).parent}:{variable('PATH')}",
+            "BASE": lab.service.base_url,
+            "AUDIENCE": lab.service.config.auth.audience,
+            "XDG_STATE_HOME": str(folder),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    lines: Queue[str] = Queue()
+    assert running.stdout is not None
+    reading = threading.Thread(target=_pass_on, args=(running.stdout, lines), daemon=True)
+    reading.start()
+    try:
+        yield lines
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+        reading.join()
+        running.stdout.close()
 
 
 def test_a_library_of_others_verifies_what_is_sent(service: RunningService) -> None:

@@ -17,18 +17,24 @@ await new Promise((done) => server.listen(given.port ?? 0, "127.0.0.1", done));
 const issuer = `http://127.0.0.1:${server.address().port}`;
 const provider = new Provider(issuer, {
   jwks: { keys },
-  scopes: given.scopes,
+  scopes: given.people ? ["openid"] : given.scopes,
+  claims: { email: ["email", "email_verified"], profile: ["name"] },
+  findAccount: (_context, id) => ({
+    accountId: id,
+    claims: () => ({ sub: id, name: id, email: id, email_verified: !id.startsWith("unverified") }),
+  }),
   clients: given.clients.map((one) => ({
-    grant_types: ["client_credentials"],
+    grant_types: [given.people ? "authorization_code" : "client_credentials"],
     redirect_uris: [],
-    response_types: [],
+    response_types: given.people ? ["code"] : [],
     ...one,
   })),
   features: {
     clientCredentials: { enabled: true },
-    devInteractions: { enabled: false },
+    // For people there is a page that accepts every name and every password.
+    devInteractions: { enabled: Boolean(given.people) },
     resourceIndicators: {
-      enabled: true,
+      enabled: !given.people,
       getResourceServerInfo: async (_context, resource) => ({
         scope: given.scopes.join(" "),
         audience: resource,

@@ -41,6 +41,7 @@ from fhirpub.storage.sqlite.search.statements import SearchStatements, search_st
 from fhirpub.storage.sqlite.store import SqliteStore, from_url
 from fhirpub.storage.sqlite.tables import client_activity, clients
 from fhirpub.storage.store import Store
+from fhirpub.storage.upgrades.versions import SchemaVersion
 from fhirpub.testing.samples import new_member_id
 from fhirpub.testing.store_contract import (
     LAB,
@@ -180,6 +181,12 @@ async def hasty(path: Path, store: Store) -> AsyncGenerator[SqliteStore]:
 
 class TestSqliteStore(StoreContract):
     """The contract with the fixtures of this module."""
+
+
+async def test_the_version_of_the_schema_is_what_the_last_upgrade_wrote(store: Store) -> None:
+    version = await store.schema_version()
+
+    assert version == SchemaVersion(sql.SCHEMA_VERSION, sql.USABLE_FROM)
 
 
 # Several processes

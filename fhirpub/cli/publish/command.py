@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from fhirpub.cli.publish.bulk.run import Options, load_all
 from fhirpub.cli.publish.bulk.sources import is_many, is_pattern, source_of
 from fhirpub.cli.publish.one_by_one import publish_each
 from fhirpub.cli.publish.outcome import EXIT_STATUS
-from fhirpub.cli.publish.service import Service, ServiceOptions, check_cacert, service_of
+from fhirpub.cli.publish.service import Service, ServiceOptions, service_of
+from fhirpub.cli.publish.service_options import with_service
 from fhirpub.cli.publish.summary import print_summary
 from fhirpub.cli.publish.watch.watcher import WatchOptions, watch
 from fhirpub.config.settings import Config
@@ -73,19 +74,7 @@ Exit status, of several files the highest:
     metavar="FILE.pdf",
     help="Document to attach in presentedForm, with its hash and date; may be repeated.",
 )
-@click.option(
-    "--url", metavar="BASE", help="URL of the service; default: base_url of the settings."
-)
-@click.option(
-    "--audience", metavar="A", help="Audience of the token; default: audience of the settings."
-)
-@click.option(
-    "--cacert",
-    type=EXISTING_FILE,
-    callback=check_cacert,
-    metavar="FILE.pem",
-    help="Certificates to trust, of the service or its authority, instead of the system's.",
-)
+@with_service
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
@@ -161,9 +150,7 @@ class _Words:
 
     files: Sequence[str]
     documents: Sequence[Path]
-    url: str | None
-    audience: str | None
-    cacert: Path | None
+    service_options: ServiceOptions
     jobs: int | None
     report: Path | None
     resume: bool
@@ -182,12 +169,7 @@ class _Words:
     @property
     def service(self) -> ServiceOptions:
         """The options that name the service."""
-        return ServiceOptions(
-            url=self.url,
-            audience=self.audience,
-            cacert=self.cacert,
-            documents_from=self.documents_from,
-        )
+        return replace(self.service_options, documents_from=self.documents_from)
 
     def check(self) -> None:
         """Raise a usage error if words do not belong together."""

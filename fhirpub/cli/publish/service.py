@@ -52,7 +52,7 @@ class ServiceOptions:
     url: str | None
     audience: str | None
     cacert: Path | None
-    documents_from: Path | None
+    documents_from: Path | None = None
 
 
 def service_of(config: Config, options: ServiceOptions) -> Service:

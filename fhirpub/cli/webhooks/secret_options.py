@@ -7,7 +7,7 @@ import click
 from fhirpub.cli.options import Command
 from fhirpub.config.loader import variable
 
-_TOKEN_VARIABLE = "FHIRPUB_ENDPOINT_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN_VARIABLE = "FHIRPUB_ENDPOINT_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def with_secret_import(command: Command) -> Command:
@@ -24,10 +24,10 @@ def with_token_import(command: Command) -> Command:
     return click.option(
         "--import-token",
         is_flag=True,
-        help=f"Use an existing token, from {_TOKEN_VARIABLE} or a prompt.",
+        help=f"Use an existing token, from {TOKEN_VARIABLE} or a prompt.",
     )(command)
 
 
 def prompt_for_token() -> str:
     """Return the token of the environment, or of a prompt."""
-    return variable(_TOKEN_VARIABLE) or str(click.prompt("Token", hide_input=True, err=True))
+    return variable(TOKEN_VARIABLE) or str(click.prompt("Token", hide_input=True, err=True))

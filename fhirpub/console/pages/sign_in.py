@@ -87,6 +87,7 @@ async def sign_in_page(visit: Visit, following: str, *, problem: str = "") -> Ht
         "challenge": challenge,
         "options": options,
         "why_no_passkeys": why_none(console.config),
+        "has_provider": console.provider is not None,
         "has_key": bool(console.config.admin.bootstrap_key_hash),
         "base_url": console.base_url,
     }

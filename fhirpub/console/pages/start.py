@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fhirpub.console.operators.overview import show_overview
 from fhirpub.console.visit import Html, Page, Result, Visit
 
 
-async def show_start(visit: Visit) -> Result:  # noqa: ARG001
-    """Show where to find what."""
+async def show_start(visit: Visit) -> Result:
+    """Show where to find what; to an operator, how the service does."""
+    if visit.signed_in.person.is_operator:
+        return await show_overview(visit)
     return Html(template="start.html", title="Start", section="start")
 
 

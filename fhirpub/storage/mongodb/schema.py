@@ -156,9 +156,9 @@ async def prepare(database: Database, *, upgrade: bool = True) -> None:
     if (anything or others) and await store.find_one({"_id": SCHEMA}) is None:
         raise ConfigurationError("[storage] url: the database is another program's")
     await store.update_one({"_id": SCHEMA}, {"$setOnInsert": _FIELDS}, upsert=True)
-    _version_in(await store.find_one({"_id": SCHEMA})).require_use(SCHEMA_VERSION, upgrade=upgrade)
+    version_in(await store.find_one({"_id": SCHEMA})).require_use(SCHEMA_VERSION, upgrade=upgrade)
     await _upgrade(database)
-    found = _version_in(await store.find_one({"_id": SCHEMA}))
+    found = version_in(await store.find_one({"_id": SCHEMA}))
     found.require_use(SCHEMA_VERSION, upgrade=upgrade)
     if found.number > SCHEMA_VERSION:
         for name, wanted in _INDEXES.items():
@@ -176,7 +176,7 @@ def require_use(stored: dict[str, Any] | None) -> None:
     Raises StoreUnavailable if a newer release has upgraded the database, and this one must not use
     it.
     """
-    if problem := _version_in(stored).problem_for(SCHEMA_VERSION):
+    if problem := version_in(stored).problem_for(SCHEMA_VERSION):
         raise StoreUnavailable(problem)
 
 
@@ -185,7 +185,7 @@ _FIELDS = {"version": SCHEMA_VERSION} | (
 )
 
 
-def _version_in(stored: dict[str, Any] | None) -> SchemaVersion:
+def version_in(stored: dict[str, Any] | None) -> SchemaVersion:
     """Return the version of a database; `usable_from` is missing if it is the same."""
     number = (stored or {}).get("version", 0)
     return SchemaVersion(number, (stored or {}).get("usable_from", number))

@@ -46,6 +46,7 @@ from fhirpub.storage.mongodb.server_checks import examine
 from fhirpub.storage.mongodb.stored_bytes import StoredBytes, count_base
 from fhirpub.storage.mongodb.webhooks import MongoWebhooks
 from fhirpub.storage.store import Store
+from fhirpub.storage.upgrades.versions import SchemaVersion
 from fhirpub.tenant import is_member_id
 
 SCHEMES = ("mongodb://", "mongodb+srv://")
@@ -230,6 +231,12 @@ class MongoStore(
             looking = await self._database.list_collections(filter={"name": schema.STORE})
             (found,) = await looking.to_list(None)
         return bytes(found["info"]["uuid"]).hex()
+
+    async def schema_version(self) -> SchemaVersion:
+        async with within(self._deadline):
+            return schema.version_in(
+                await self._database[schema.STORE].find_one({"_id": schema.SCHEMA})
+            )
 
     async def count(self) -> int:
         async with within(self._deadline):

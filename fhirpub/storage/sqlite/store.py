@@ -40,7 +40,7 @@ from fhirpub.storage.sqlite.credentials.store import SqliteCredentials
 from fhirpub.storage.sqlite.database import Database, as_unavailable, transaction
 from fhirpub.storage.sqlite.entries import index_entries
 from fhirpub.storage.sqlite.erasure import SqliteErasure
-from fhirpub.storage.sqlite.files import STORED_VERSION, require_use
+from fhirpub.storage.sqlite.files import STORED_VERSION, require_use, unpacked
 from fhirpub.storage.sqlite.parameters import json_list
 from fhirpub.storage.sqlite.quotas import SqliteQuotas
 from fhirpub.storage.sqlite.rows import (
@@ -54,6 +54,7 @@ from fhirpub.storage.sqlite.search.pages import find_page, page_rows
 from fhirpub.storage.sqlite.shared_database import SharedDatabase
 from fhirpub.storage.sqlite.webhooks import SqliteWebhooks
 from fhirpub.storage.store import Store
+from fhirpub.storage.upgrades.versions import SchemaVersion
 
 SCHEME = "sqlite:///"
 _LARGEST_INTEGER = 2**63 - 1
@@ -247,6 +248,10 @@ class SqliteStore(
     async def identity(self) -> str:
         found = await asyncio.to_thread(self._path.stat)
         return f"{found.st_dev}/{found.st_ino}"
+
+    async def schema_version(self) -> SchemaVersion:
+        ((found,),) = await self._fetch_in_thread(STORED_VERSION, ())
+        return unpacked(found)
 
     async def count(self) -> int:
         ((count,),) = await self._fetch_in_thread(sql.COUNT, ())

@@ -15,7 +15,9 @@ from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.handlers.webhook_endpoints import WebhooksBodyHandler, WebhooksHandler
 from fhirpub.web.message.request import Request
 from fhirpub.webhooks.management import serializers as presenting
+from fhirpub.webhooks.management.arrivals import MAX_WAIT_SECONDS
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
+from fhirpub.webhooks.management.pull_endpoints import note_read
 from fhirpub.webhooks.management.validation import refuse_unknown_fields, wrong
 
 MAX_IDS = 1_000
@@ -149,22 +151,30 @@ class DeliveryHandler(WebhooksHandler):
 
 
 class EventsHandler(ListHandler):
-    """GET /endpoints/{id}/events: for reconciliation."""
+    """GET /endpoints/{id}/events: for reconciliation, and for clients that wait for events."""
 
     action = "delivery.read"
 
-    known = ("after_seq", "limit")
+    known = ("after_seq", "since", "limit", "wait")
 
     async def get(self, endpoint_id: str) -> None:
-        """Return the events behind a place in the sequence, in order."""
+        """Return the events behind a place in the sequence, in order; wait for one if asked to."""
         endpoint = await self.endpoint(endpoint_id)
         given = self.parameters
         after = given.whole_number("after_seq", usual=0)
+        since = given.moment("since")
         limit = given.whole_number("limit", usual=USUAL_PAGE, most=MAX_PAGE_BYTES)
+        wait = given.whole_number("wait", usual=0, most=MAX_WAIT_SECONDS)
         given.check()
+        now = self.services.clock()
+        await note_read(self.services.store, endpoint, now=now)
+        if wait:
+            await self.services.arrivals.wait(
+                endpoint, client=self.caller.client_id, after=after, seconds=wait
+            )
         page = await with_memory_budget(
             self,
-            lambda: self.log.events(endpoint, after=after, limit=limit or USUAL_PAGE),
+            lambda: self.log.events(endpoint, after=after, since=since, limit=limit or USUAL_PAGE),
             lambda found: sum(len(delivery.body) for delivery in found.deliveries),
         )
         now = self.services.clock()

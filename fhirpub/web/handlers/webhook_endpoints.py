@@ -215,15 +215,15 @@ class VerifyHandler(WebhooksHandler):
         self.respond_json(presenting.trial_record(trial))
 
 
-class TestHandler(WebhooksHandler):
+class TestHandler(WebhooksBodyHandler):
     """POST /endpoints/{id}/test."""
 
     action = "endpoint.test"
     is_announced = True
 
     async def post(self, endpoint_id: str) -> None:
-        """Send a test event and return the result."""
-        trial = await self.administration.test(self.tenant_id, endpoint_id)
+        """Send a test event, or a sample of another event, and return the result."""
+        trial = await self.administration.test(self.tenant_id, endpoint_id, self.fields())
         self.respond_json(presenting.trial_record(trial))
 
 

@@ -10,6 +10,7 @@ from fhirpub.interactions.history import BELOW
 from fhirpub.web.handlers.webhook_deliveries import HIGHEST_SEQUENCE, MAX_PAGE_BYTES, USUAL_PAGE
 from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML
 from fhirpub.web.services import Services
+from fhirpub.webhooks.management.arrivals import MAX_WAIT_SECONDS
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
 
 _TEXT: JsonObject = {"type": "string"}
@@ -26,6 +27,7 @@ _SEQUENCE: JsonObject = {
     "minimum": 0,
     "maximum": HIGHEST_SEQUENCE,
 }
+_WAIT: JsonObject = {"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS, "default": 0}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 _ONE_UP: JsonObject = {**_COUNT, "minimum": 1}
 
@@ -86,6 +88,7 @@ PARAMETERS: dict[str, JsonObject] = {
         _query("limit", "The most entries of a page; 0: as many as usual.", _PAGE),
         _query("before", "Where a page begins; taken from `next`. 0: the newest.", _SEQUENCE),
         _query("after_seq", "The sequence of the last event that the client has.", _SEQUENCE),
+        _query("wait", "How many seconds to wait for an event if there is none yet.", _WAIT),
         _header("If-Match", "The version that is meant; 412 if it is another.", 'W/"1"'),
         _header(
             "If-None-Exist",

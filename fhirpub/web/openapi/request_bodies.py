@@ -18,7 +18,7 @@ from fhirpub.fhir.strict_json import JsonObject, dumps
 from fhirpub.plugin_api import ResourceType
 from fhirpub.web.message.content_negotiation import FHIR_JSON, FHIR_XML, FORM
 from fhirpub.web.openapi.parameters import audited, search_parameters
-from fhirpub.web.openapi.webhook_operations import WEBHOOK_BODIES, WEBHOOK_SCHEMAS
+from fhirpub.web.openapi.webhook_schemas import WEBHOOK_BODIES, WEBHOOK_SCHEMAS
 from fhirpub.web.services import Services
 
 _TEXT: JsonObject = {"type": "string"}

@@ -26,6 +26,7 @@ from fhirpub.webhooks.dispatch.leases import EndpointAssignments
 from fhirpub.webhooks.dispatch.periodic import PeriodicTask
 from fhirpub.webhooks.dispatch.relay import BATCH_SIZE, BATCH_SIZE_WITHOUT_ENDPOINTS, Relay
 from fhirpub.webhooks.management.operational_events import ServiceEvents
+from fhirpub.webhooks.management.pull_endpoints import remove_unread
 from fhirpub.webhooks.policy.outcome import FAILURES
 from fhirpub.webhooks.policy.retry_policy import BREAKER_STATES, FailurePolicy, Schedule
 from fhirpub.webhooks.transport.sender import Sender
@@ -185,10 +186,12 @@ class WebhookWorker:
         if not self._relay.leading:
             return self._settings.lease_seconds
         now, settings = self._clock(), self._settings
+        held = now - round(settings.held_days * DAY_MS)
+        await remove_unread(self._store, before=held)
         swept = await self._store.sweep_deliveries(
             delivered=now - round(settings.delivered_days * DAY_MS),
             dead=now - round(settings.dead_days * DAY_MS),
-            open_=now - round(settings.held_days * DAY_MS),
+            open_=held,
         )
         if swept:
             _log.info("swept", deliveries=swept)

@@ -18,6 +18,7 @@ from fhirpub.storage.webhook_contract import (
     Endpoint,
     Endpoints,
 )
+from fhirpub.webhooks.management.endpoint_states import refuse_unsent
 
 ShownState = Literal["pending", "delivering", "retrying", "delivered", "dead", "held", "cancelled"]
 """What becomes of a delivery, with its endpoint taken into account."""
@@ -191,9 +192,14 @@ class DeliveryLog:
         found = await self._store.deliveries(endpoint.tenant, wanted.query(endpoint, limit=1))
         return next(iter(found), None)
 
-    async def events(self, endpoint: Endpoint, *, after: int, limit: int) -> Page:
-        """Return the deliveries of an endpoint after a sequence number, in order."""
-        wanted = Wanted(from_sequence=after + 1)
+    async def events(
+        self, endpoint: Endpoint, *, after: int, since: int | None = None, limit: int
+    ) -> Page:
+        """Return the deliveries of an endpoint after a sequence number, in order.
+
+        ``since`` leaves out those that were queued earlier.
+        """
+        wanted = Wanted(from_sequence=after + 1, since=since)
         page = await self._page(endpoint, wanted.query(endpoint, limit=limit))
         return Page(page, page[-1].sequence if len(page) == limit else None)
 
@@ -207,8 +213,10 @@ class DeliveryLog:
         """Reopen some deliveries, earliest first, each with a fresh set of attempts.
 
         Those that still wait for a later attempt get it at once. To be repeated from the
-        sequence that is returned, until that is None.
+        sequence that is returned, until that is None. Raises BrokenRule for an endpoint to which
+        nothing is sent.
         """
+        refuse_unsent(endpoint)
         query = wanted.query(endpoint, limit=_REPLAY_BATCH_SIZE)
         page = await self._page(endpoint, query)
         last = wanted.to_sequence

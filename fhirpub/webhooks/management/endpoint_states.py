@@ -6,12 +6,20 @@ from dataclasses import replace
 
 from fhirpub.errors import BrokenRule
 from fhirpub.problems import OperationProblem
-from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.storage.webhook_contract import Endpoint, EndpointState
+from fhirpub.webhooks.transport.pull_url import is_pull
 
 OPERATOR = "operator"
 UNPROVEN = "operator, unverified"
 """Why an endpoint is disabled that only the operator can enable: one that had been verified where
 it is now, and one that had not."""
+
+
+def first_state(url: str, *, trusted: bool) -> EndpointState:
+    """Return the state of a new endpoint. One that is read by its client stays paused (ADR 47)."""
+    if is_pull(url):
+        return "paused"
+    return "active" if trusted else "unverified"
 
 
 def moved(endpoint: Endpoint) -> Endpoint:
@@ -28,6 +36,7 @@ def deleted(endpoint: Endpoint) -> Endpoint:
 
 def paused(endpoint: Endpoint) -> Endpoint:
     """Return a paused endpoint. Raises BrokenRule unless it was active."""
+    refuse_unsent(endpoint)
     if endpoint.state not in ("active", "paused"):
         raise refuse_state(f"is {endpoint.state}; only an active one can be paused")
     return replace(endpoint, state="paused")
@@ -49,6 +58,8 @@ def enabled(endpoint: Endpoint, *, known: Endpoint, operator: bool) -> Endpoint:
         return replace(endpoint, state="unverified", why="")
     if endpoint.state not in ("active", "paused", known.state):
         raise refuse_state(f"has become {endpoint.state} meanwhile")
+    if is_pull(endpoint.url):
+        return replace(endpoint, state="paused", why="")
     return replace(endpoint, state="active", why="")
 
 
@@ -67,6 +78,12 @@ def require_permission(endpoint: Endpoint, *, operator: bool) -> None:
     """Raise BrokenRule for an endpoint that the operator has disabled, to all others."""
     if _is_operators(endpoint) and not operator:
         raise refuse_state("was disabled by the operator, who alone can enable it")
+
+
+def refuse_unsent(endpoint: Endpoint) -> None:
+    """Raise BrokenRule for an endpoint that is read by its client: nothing is sent to it."""
+    if is_pull(endpoint.url):
+        raise refuse_state("is read by its client; nothing is sent to it")
 
 
 def _is_operators(endpoint: Endpoint) -> bool:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from fhirpub.config.settings import Config
@@ -28,13 +29,17 @@ from fhirpub.webhooks.management.endpoint_secrets import (
     reencrypt,
     with_new_secret,
 )
-from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.event_types import TEST, EventTypes
+from fhirpub.webhooks.management.pull_endpoints import refuse_other_transport
+from fhirpub.webhooks.management.samples import Samples
 from fhirpub.webhooks.management.trials import TestDelivery, Trials
 from fhirpub.webhooks.policy.endpoint_health import NEW_HEALTH
+from fhirpub.webhooks.transport.pull_url import is_pull
 from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import new_secret
 
 USUAL_GRACE_SECONDS = 86_400
+NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 _RACES = 20
 
@@ -77,7 +82,10 @@ class EndpointService:
         self._seal = seal
         self._config = config
         self._clock = clock
-        self._trials = Trials(sender=sender, seal=seal, config=config, clock=clock)
+        samples = Samples(event_types, base_url=config.base_url, clock=clock)
+        self._trials = Trials(
+            sender=sender, seal=seal, samples=samples, config=config, clock=clock
+        )
         self._adding = asyncio.Lock()
         self.event_types = event_types
 
@@ -116,7 +124,7 @@ class EndpointService:
             id=endpoint_id,
             tenant=tenant,
             created=self._clock(),
-            state="active" if trusted else "unverified",
+            state=states.first_state(values["url"], trusted=trusted),
             secrets=(encrypt_secret(endpoint_id, secret, self._seal),),
             token=self._seal.encrypt(token, endpoint=endpoint_id, purpose="token"),
             **_settings(values),
@@ -151,6 +159,7 @@ class EndpointService:
         settings = _settings(
             await self._validate(tenant, fields, registration.CHANGEABLE, trusted=trusted)
         )
+        refuse_other_transport(before, settings.get("url", before.url))
 
         def changed(endpoint: Endpoint) -> Endpoint:
             after = replace(endpoint, **settings)
@@ -182,9 +191,11 @@ class EndpointService:
         endpoint = await self.endpoint(tenant, endpoint_id)
         if endpoint.state == "unverified":
             raise states.refuse_state("is unverified; verify it first")
-        if endpoint.state == "disabled":
+        if endpoint.state != "disabled":
+            states.refuse_unsent(endpoint)
+        else:
             states.require_permission(endpoint, operator=operator)
-            if endpoint.why != states.UNPROVEN:
+            if endpoint.why != states.UNPROVEN and not is_pull(endpoint.url):
                 await self._expect_health(endpoint, operator=operator)
 
         def enabled(found: Endpoint) -> Endpoint:
@@ -246,15 +257,22 @@ class EndpointService:
 
     # What tries them.
 
-    async def test(self, tenant: str, endpoint_id: str, *, operator: bool = False) -> TestDelivery:
+    async def test(
+        self, tenant: str, endpoint_id: str, fields: Any = NO_FIELDS, *, operator: bool = False
+    ) -> TestDelivery:
         """Send a test event once, at once, and return what came of it.
 
-        An endpoint that has not passed its challenge gets the challenge instead. For the
-        ``operator`` nothing is withheld. Raises NoSuchRecord, Throttled.
+        ``fields`` are those of :data:`registration.TEST`: of the event ``event_type`` a sample is
+        sent, by default one of `endpoint.test`. An endpoint that has not passed its challenge gets
+        the challenge instead. For the ``operator`` nothing is withheld. Raises NoSuchRecord,
+        InvalidContent, BrokenRule, Throttled.
         """
         endpoint = await self.endpoint(tenant, endpoint_id)
+        values = await self._validate(tenant, fields, registration.TEST)
+        states.refuse_unsent(endpoint)
         if states.is_verified(endpoint):
-            return await self._trials.send_test(endpoint, operator=operator)
+            event_type = values.get("event_type", TEST)
+            return await self._trials.send_test(endpoint, event_type, operator=operator)
         challenge = await self.verify(tenant, endpoint_id, operator=operator)
         return replace(challenge, replaces_test=True)
 
@@ -263,9 +281,10 @@ class EndpointService:
     ) -> TestDelivery:
         """Send a challenge; an endpoint whose 2xx answer repeats it is verified.
 
-        For the ``operator`` nothing is withheld. Raises NoSuchRecord, Throttled.
+        For the ``operator`` nothing is withheld. Raises NoSuchRecord, BrokenRule, Throttled.
         """
         endpoint = await self.endpoint(tenant, endpoint_id)
+        states.refuse_unsent(endpoint)
         trial = await self._trials.send_challenge(endpoint, operator=operator)
         if not trial.passed:
             return trial
@@ -305,7 +324,7 @@ class EndpointService:
         raise StoreUnavailable(f"lost {_RACES} races for the next revision of an endpoint")
 
     async def _expect_health(self, endpoint: Endpoint, *, operator: bool) -> None:
-        trial = await self._trials.send_test(endpoint, operator=operator)
+        trial = await self._trials.send_test(endpoint, TEST, operator=operator)
         if not trial.passed:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
             said = f"the endpoint did not take a test event ({what}): it stays disabled"

@@ -98,6 +98,21 @@ class EventTypes:
         """The names of all events."""
         return tuple(event_type.name for event_type in self.all)
 
+    def named(self, name: str) -> EventType:
+        """Return the event of a name that is known."""
+        return next(event_type for event_type in self.all if event_type.name == name)
+
+    def problem_of_name(self, name: str) -> str:
+        """Return what is wrong with the name of an event, or nothing."""
+        if name in self.names:
+            return ""
+        question = did_you_mean(name, self.names)
+        return f"is not an event of this service; {question or self._known}"
+
+    @property
+    def _known(self) -> str:
+        return f"known are {', '.join(self.names)}"
+
     def problem(self, pattern: str) -> str:
         """Return what is wrong with a pattern, or nothing.
 
@@ -107,8 +122,7 @@ class EventTypes:
             return ""
         halves = {f"{name.partition('.')[0]}.*" for name in self.names}
         question = did_you_mean(pattern, [*self.names, *sorted(halves)])
-        advice = question or f"known are {', '.join(self.names)}"
-        return f"is not an event of this service; {advice}"
+        return f"is not an event of this service; {question or self._known}"
 
 
 def _schema_of_erasure(name: str, resource: str) -> Mapping[str, Any]:

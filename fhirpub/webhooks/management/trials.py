@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-import uuid
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from fhirpub.config.settings import Config
@@ -16,15 +13,15 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.webhooks.management.disclosure import disclose
 from fhirpub.webhooks.management.endpoint_states import is_verified
-from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
+from fhirpub.webhooks.management.event_types import VERIFICATION
+from fhirpub.webhooks.management.samples import Samples
 from fhirpub.webhooks.management.secret_encryption import live_secrets, token_of
 from fhirpub.webhooks.policy.outcome import Outcome
-from fhirpub.webhooks.transport.envelope import WebhookEvent, event_of_endpoint
+from fhirpub.webhooks.transport.envelope import WebhookEvent
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.response import as_kept
 from fhirpub.webhooks.transport.sender import Sender
 
-_CHALLENGE_BYTES = 24
 _MAX_TRIALS = 4
 _MARGIN_SECONDS = 0.1
 """How much longer than its timeout an attempt may take, until its connection is closed."""
@@ -53,31 +50,39 @@ class Trials:
     """
 
     def __init__(
-        self, *, sender: Sender, seal: SecretCipher, config: Config, clock: Clock
+        self,
+        *,
+        sender: Sender,
+        seal: SecretCipher,
+        samples: Samples,
+        config: Config,
+        clock: Clock,
     ) -> None:
         self._sender = sender
+        self._samples = samples
         self._seal = seal
-        self._config = config
         self._timeout_seconds = config.webhooks.timeout_seconds
         self._clock = clock
         self._running: Counter[str] = Counter()
 
-    async def send_test(self, endpoint: Endpoint, *, operator: bool) -> TestDelivery:
-        """Send a test event, which every 2xx response accepts. Raises Throttled."""
-        return await self._try(endpoint, TEST, "", operator=operator)
+    async def send_test(
+        self, endpoint: Endpoint, event_type: str, *, operator: bool
+    ) -> TestDelivery:
+        """Send a sample of an event, which every 2xx response accepts. Raises Throttled."""
+        event = self._samples.of(event_type, endpoint_id=endpoint.id)
+        return await self._try(endpoint, event, "", operator=operator)
 
     async def send_challenge(self, endpoint: Endpoint, *, operator: bool) -> TestDelivery:
         """Send a challenge, which a 2xx response accepts that repeats it. Raises Throttled."""
-        challenge = secrets.token_urlsafe(_CHALLENGE_BYTES)
-        return await self._try(endpoint, VERIFICATION, challenge, operator=operator)
+        event = self._samples.of(VERIFICATION, endpoint_id=endpoint.id)
+        return await self._try(endpoint, event, event.ids["challenge"], operator=operator)
 
     async def _try(
-        self, endpoint: Endpoint, event_type: str, challenge: str, *, operator: bool
+        self, endpoint: Endpoint, event: WebhookEvent, challenge: str, *, operator: bool
     ) -> TestDelivery:
         if self._running[endpoint.tenant] >= _MAX_TRIALS:
             raise Throttled(retry_after=round(self._timeout_seconds))
         token = token_of(endpoint, self._seal)
-        event = self._event(endpoint, event_type, {"challenge": challenge} if challenge else {})
         message = self._message(endpoint, event, token)
         repeated = as_kept(challenge.encode(), token)
         self._running[endpoint.tenant] += 1
@@ -85,7 +90,7 @@ class Trials:
             end = asyncio.get_running_loop().time() + self._timeout_seconds + _MARGIN_SECONDS
             outcome = await self._sender.attempt(message)
             passed = outcome.delivered and repeated in outcome.answer
-            trial = TestDelivery(endpoint, event.id, event_type, outcome, passed)
+            trial = TestDelivery(endpoint, event.id, event.type, outcome, passed)
             return trial if operator else await self._disclose(trial, end)
         finally:
             self._running -= Counter([endpoint.tenant])
@@ -103,16 +108,6 @@ class Trials:
         if shown is not outcome:
             await asyncio.sleep(end - asyncio.get_running_loop().time())
         return replace(trial, outcome=shown)
-
-    def _event(self, endpoint: Endpoint, event_type: str, more: Mapping[str, str]) -> WebhookEvent:
-        return event_of_endpoint(
-            event_type,
-            endpoint.id,
-            name=uuid.uuid4().hex,
-            now=self._clock(),
-            base_url=self._config.base_url,
-            more=more,
-        )
 
     def _message(self, endpoint: Endpoint, event: WebhookEvent, token: str) -> Message:
         return Message(

@@ -12,7 +12,7 @@ from fhirpub.errors import MAX_ISSUES, InvalidContent, Issue
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.storage.webhook_contract import Ordering, Payload
 from fhirpub.suggestion import did_you_mean
-from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.management.event_types import VERIFICATION, EventTypes
 from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import BadSecret, key_of
 
@@ -25,6 +25,7 @@ CHANGEABLE = ("url", "event_types", "payload", "ordering", "description")
 NEW = (*CHANGEABLE, "bearer_token", "signing_secret")
 NEW_SECRET = ("grace_seconds", "signing_secret")
 NEW_TOKEN = ("bearer_token",)
+TEST = ("event_type",)
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _CHOICES = {"payload": typing.get_args(Payload), "ordering": typing.get_args(Ordering)}
@@ -70,6 +71,8 @@ def refuse_unknown_fields(fields: Mapping[str, Any], known: Collection[str]) -> 
 def _problems(fields: Mapping[str, Any], event_types: EventTypes) -> Iterator[Issue]:
     if "event_types" in fields:
         yield from _pattern_problems(fields["event_types"], event_types)
+    if "event_type" in fields:
+        yield from _sample_problems(fields["event_type"], event_types)
     for name, choices in _CHOICES.items():
         if name in fields and fields[name] not in choices:
             yield wrong(f"must be one of {', '.join(choices)}", name)
@@ -98,6 +101,15 @@ def _pattern_problems(patterns: Any, event_types: EventTypes) -> Iterator[Issue]
             yield wrong("must be a string", place)
         elif rule := event_types.problem(pattern):
             yield wrong(rule, place)
+
+
+def _sample_problems(name: Any, event_types: EventTypes) -> Iterator[Issue]:
+    if not isinstance(name, str):
+        yield wrong("must be a string", "event_type")
+    elif name == VERIFICATION:
+        yield wrong("is sent by a verification alone", "event_type")
+    elif rule := event_types.problem_of_name(name):
+        yield wrong(rule, "event_type")
 
 
 def _description_problem(text: str) -> str:

@@ -16,6 +16,7 @@ from fhirpub.runtime.clock import Clock
 from fhirpub.webhooks.policy.outcome import Outcome
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.name_lookup import LookUp, NameLookup, address_in
+from fhirpub.webhooks.transport.pull_url import check_pull, is_pull
 from fhirpub.webhooks.transport.response import Retrieved
 from fhirpub.webhooks.transport.signing import signed_headers
 from fhirpub.webhooks.transport.sinks import SCHEME, Sinks
@@ -74,9 +75,11 @@ class Sender:
     async def address(self, url: str, *, tenant: str, trusted: bool) -> str:
         """Return the URL of an endpoint in canonical form.
 
-        It may be that of a sink if ``trusted``: of an endpoint that the operator adds. Raises
-        InvalidContent.
+        It may be that of a sink if ``trusted``: of an endpoint that the operator adds. One that is
+        read by its client has no address. Raises InvalidContent.
         """
+        if is_pull(url):
+            return check_pull(url)
         if trusted and url.startswith(SCHEME):
             return self._sinks.check(url)
         return (await self.target(url, tenant=tenant)).url

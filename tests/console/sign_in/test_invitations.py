@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fhirpub.administration import clients
-from fhirpub.app.console import create_console
+from fhirpub.app.administration import create_interface
 from fhirpub.audit.record import Agent
 from fhirpub.auth import passkeys
 from fhirpub.auth.clients import NewClient, add_client
@@ -166,7 +166,7 @@ def test_a_person_gets_no_keys_of_an_application(site: Site) -> None:
 
 
 def _send_keys(site: Site, client: str, keys: object) -> str:
-    interface = create_console(site.service.services).interface
+    interface = create_interface(site.service.services)
     with pytest.raises(FhirpubError) as refusal:
         site.service.call(
             interface.run(clients.EDIT, Agent(user="ana"), {"client": client, "jwks": keys})

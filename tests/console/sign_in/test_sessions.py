@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.app.console import create_console
+from fhirpub.app.administration import create_interface
 from fhirpub.app.services import build_services
 from fhirpub.config.administration import AdminConfig
+from fhirpub.console.creation import create_console
 from fhirpub.errors import NotAuthenticated
 from fhirpub.testing.service import RunningService
 from tests.console.sign_in.conftest import KEY, ORIGIN, Site, config_in
@@ -114,7 +115,7 @@ def test_another_process_knows_of_a_sign_out_within_half_a_minute(timed: Site) -
     building = build_services(config, clock=clock)
     services = timed.service.call(building.__aenter__())
     try:
-        sessions = create_console(services).sessions
+        sessions = create_console(services, create_interface(services)).sessions
         assert timed.service.call(reading(cookie))
         visitor.sign_out()
         clock.forward(seconds=30)
@@ -205,7 +206,7 @@ def test_a_cookie_is_no_access_token(site: Site) -> None:
 
 
 def test_a_cookie_of_an_operator_is_no_token_of_administration(site: Site) -> None:
-    callers = create_console(site.service.services).interface.callers
+    callers = create_interface(site.service.services).callers
     cookie = operator_of(site).cookies[COOKIE]
 
     with pytest.raises(NotAuthenticated):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from fhirpub.storage.mongodb import schema
+from fhirpub.storage.store import Store
+from fhirpub.storage.upgrades.versions import SchemaVersion
 from fhirpub.testing.store_contract import (
     StoreContract,
     new_id,
@@ -38,3 +40,10 @@ class TestMongoStore(StoreContract):
         for name in {*schema.COLLECTIONS} - {schema.STORE}:
             shared[name].delete_many({})
         shared[schema.STORE].update_one({"_id": schema.KEYS}, {"$set": {"keys": []}})
+
+    async def test_the_version_of_the_schema_is_what_the_last_upgrade_wrote(
+        self, store: Store
+    ) -> None:
+        version = await store.schema_version()
+
+        assert version == SchemaVersion(schema.SCHEMA_VERSION, schema.USABLE_FROM)

@@ -78,6 +78,8 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "quota set",
         "quota show",
         "dispatch",
+        "webhooks listen",
+        "webhooks trigger",
         "endpoint add",
         "endpoint list",
         "endpoint show",

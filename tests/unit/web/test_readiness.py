@@ -78,3 +78,12 @@ async def test_a_caller_that_goes_away_cancels_no_other() -> None:
 
     await staying
     assert check.made == 1
+
+
+async def test_how_long_a_check_took_is_known_afterwards() -> None:
+    readiness = Readiness(Check())
+    assert readiness.seconds == 0
+
+    await readiness.confirm()
+
+    assert 0.009 < readiness.seconds < 1

@@ -1,0 +1,1 @@
+"""Prints or forwards the events of a tenant as they are committed."""

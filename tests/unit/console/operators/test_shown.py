@@ -1,0 +1,101 @@
+"""What operations return, as facts and tables."""
+
+from __future__ import annotations
+
+from fhirpub.console.operators.shown import MAX_ROWS, Piece, Shower
+
+TENANT = "7d1a2b3c-0000-4000-8000-000000000000"
+
+
+def texts(pieces: list[Piece]) -> list[str]:
+    return [one.text for one in pieces]
+
+
+def test_an_id_leads_to_the_page_of_its_record() -> None:
+    (fact,) = Shower(names={TENANT: "Lab"}).facts({"tenant": TENANT})
+
+    assert fact.pieces == [Piece("Lab", f"/console/operations/tenants/{TENANT}")]
+
+
+def test_an_id_is_encoded_in_its_address() -> None:
+    (piece,) = Shower(subject="endpoint").pieces("id", 'x/..?"')
+
+    assert piece.href == "/console/operations/endpoints/x%2F..%3F%22"
+
+
+def test_a_nested_record_becomes_facts_with_both_names() -> None:
+    facts = Shower().facts({"deliveries": {"dead": 3, "open": None}})
+
+    assert [(one.label, texts([*one.pieces])) for one in facts] == [
+        ("Deliveries dead", ["3"]),
+        ("Deliveries open", []),
+    ]
+
+
+def test_secrets_are_apart() -> None:
+    shown = Shower().show({"client_id": "c", "client_secret": "s", "token": ""})
+
+    assert [one.label for one in shown.secrets] == ["Client secret"]
+    assert [one.label for one in shown.facts] == ["Client", "Token"]
+
+
+def test_a_list_of_records_becomes_a_table_of_all_their_members() -> None:
+    (table,) = Shower().show({"orders": [{"id": "a"}, {"reason": "b"}]}).tables
+
+    assert table.columns == ["Id", "Reason"]
+    assert [[texts([*cell]) for cell in row] for row in table.rows] == [[["a"], []], [[], ["b"]]]
+
+
+def test_a_record_in_a_cell_is_one_line() -> None:
+    (piece,) = Shower().pieces("attempts", [{"number": 1, "why": "no answer", "status": None}])
+
+    assert piece.text == "Number: 1; Reason: no answer"
+
+
+def test_a_table_is_bounded_and_says_so() -> None:
+    table = Shower().table([{"id": str(number)} for number in range(1_234)], title="Orders")
+
+    assert len(table.rows) == MAX_ROWS
+    assert table.title == f"Orders, the first {MAX_ROWS} of 1,234"
+
+
+def test_a_long_list_in_a_record_is_bounded() -> None:
+    pieces = Shower(max_pieces=2).pieces("patients", ["Patient/1", "Patient/2", "Patient/3"])
+
+    assert texts(pieces) == ["Patient/1", "Patient/2", "and 1 more"]
+
+
+def test_of_a_search_only_the_names_of_parameters_are_shown() -> None:
+    pieces = Shower().pieces("query", "name%3Aexact=M%C3%BCller&birthdate=1970&birthdate=1971")
+
+    assert texts(pieces) == ["name:exact", "birthdate"]
+
+
+def test_what_is_no_name_of_a_parameter_is_not_shown() -> None:
+    assert Shower().pieces("query", "M%C3%BCller&M%20M=1&=x") == []
+
+
+def test_a_time_is_shown_without_fractions() -> None:
+    (piece,) = Shower().pieces("created", "2026-11-27T20:04:11.195Z")
+
+    assert (piece.kind, piece.short) == ("time", "2026-11-27 20:04:11 UTC")
+
+
+def test_milliseconds_of_a_record_are_a_time() -> None:
+    (piece,) = Shower().pieces("ordered", 0)
+
+    assert piece.short == "1970-01-01 00:00:00 UTC"
+
+
+def test_whether_something_is_disabled_is_its_state() -> None:
+    assert Shower().pieces("disabled", value=True) == [Piece("disabled", kind="bad")]
+    assert Shower().pieces("disabled", value=False) == [Piece("enabled", kind="good")]
+
+
+def test_a_table_shows_less_of_a_long_list_than_facts_do() -> None:
+    names = [f"Patient/{number}" for number in range(30)]
+    table = Shower().table([{"patients": names}])
+    (fact,) = Shower().facts({"patients": names})
+
+    assert texts([*table.rows[0][0]])[-1] == "and 20 more"
+    assert len(fact.pieces) == 30

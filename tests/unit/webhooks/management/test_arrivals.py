@@ -1,0 +1,175 @@
+"""Requests that wait for the next event of an endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection, Mapping
+from pathlib import Path
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable, Throttled
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.testing.webhook_contract import a_delivery, an_endpoint
+from fhirpub.webhooks.management.arrivals import (
+    MAX_WAITS_OF_CLIENT,
+    MAX_WAITS_OF_TENANT,
+    Arrivals,
+)
+
+
+class CountingStore(SqliteStore):
+    """Counts how often it is asked, and can be out of order."""
+
+    asked = 0
+    broken = False
+
+    async def last_sequences(self, endpoints: Collection[str]) -> Mapping[str, int]:
+        self.asked += 1
+        if self.broken:
+            raise StoreUnavailable("for a test")
+        return await super().last_sequences(endpoints)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[CountingStore]:
+    store = CountingStore(tmp_path / "store.db", deadline_seconds=10)
+    await store.start()
+    yield store
+    await store.stop()
+
+
+@pytest.fixture
+def arrivals(store: CountingStore) -> Arrivals:
+    return Arrivals(store)
+
+
+def waiting(
+    arrivals: Arrivals,
+    endpoint: Endpoint,
+    *,
+    after: int = 0,
+    seconds: float = 20.0,
+    client: str = "c",
+) -> asyncio.Task[None]:
+    wait = arrivals.wait(endpoint, client=client, after=after, seconds=seconds)
+    return asyncio.create_task(wait)
+
+
+async def test_a_wait_ends_when_an_event_is_queued(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    endpoint = an_endpoint()
+    wait = waiting(arrivals, endpoint)
+    await asyncio.sleep(0.3)
+    assert not wait.done()
+
+    await store.append([a_delivery(endpoint.id)])
+
+    async with asyncio.timeout(5):
+        await wait
+
+
+async def test_events_that_the_client_has_do_not_end_a_wait(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    endpoint = an_endpoint()
+    await store.append([a_delivery(endpoint.id)])
+    begun = time.monotonic()
+
+    await arrivals.wait(endpoint, client="c", after=1, seconds=0.5)
+
+    assert time.monotonic() - begun >= 0.5
+
+
+async def test_an_event_of_another_endpoint_does_not_end_a_wait(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    wait = waiting(arrivals, an_endpoint(), seconds=0.5)
+    await store.append([a_delivery("another")])
+    await asyncio.sleep(0.3)
+
+    assert not wait.done()
+    await wait
+
+
+async def test_many_waits_ask_the_store_as_often_as_one(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    waits = [waiting(arrivals, an_endpoint(), seconds=0.55, client=str(n)) for n in range(10)]
+    await asyncio.gather(*waits)
+
+    assert store.asked <= 7
+
+
+async def test_nothing_is_asked_while_nobody_waits(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    await arrivals.wait(an_endpoint(), client="c", after=0, seconds=0.2)
+    await asyncio.sleep(0.15)
+    asked = store.asked
+    await asyncio.sleep(0.4)
+
+    assert store.asked == asked
+
+
+async def test_a_client_has_few_waits_at_a_time(arrivals: Arrivals) -> None:
+    endpoint = an_endpoint()
+    waits = [waiting(arrivals, endpoint) for _ in range(MAX_WAITS_OF_CLIENT)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(Throttled):
+        await arrivals.wait(endpoint, client="c", after=0, seconds=1)
+
+    another = waiting(arrivals, endpoint, client="another")
+    await asyncio.sleep(0)
+    assert not another.done()
+    arrivals.stop()
+    await asyncio.gather(*waits, another)
+
+
+async def test_a_tenant_has_few_waits_at_a_time(arrivals: Arrivals) -> None:
+    endpoint = an_endpoint()
+    waits = [waiting(arrivals, endpoint, client=str(n)) for n in range(MAX_WAITS_OF_TENANT)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(Throttled):
+        await arrivals.wait(endpoint, client="new", after=0, seconds=1)
+
+    arrivals.stop()
+    await asyncio.gather(*waits)
+
+
+async def test_a_wait_that_has_ended_makes_room(arrivals: Arrivals) -> None:
+    for _ in range(2):
+        waits = [
+            waiting(arrivals, an_endpoint(), seconds=0.01) for _ in range(MAX_WAITS_OF_CLIENT)
+        ]
+        await asyncio.gather(*waits)
+
+
+async def test_a_stop_ends_all_waits_and_those_that_come_later(arrivals: Arrivals) -> None:
+    waits = [waiting(arrivals, an_endpoint(), client=str(n)) for n in range(3)]
+    await asyncio.sleep(0.01)
+
+    arrivals.stop()
+
+    async with asyncio.timeout(1):
+        await asyncio.gather(*waits, waiting(arrivals, an_endpoint()))
+
+
+async def test_waits_outlast_a_store_that_is_away(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    endpoint = an_endpoint()
+    store.broken = True
+    wait = waiting(arrivals, endpoint)
+    await asyncio.sleep(0.25)
+    await store.append([a_delivery(endpoint.id)])
+
+    store.broken = False
+
+    async with asyncio.timeout(5):
+        await wait

@@ -1,0 +1,104 @@
+"""Endpoints that are read by their clients: how they are noted as read, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.errors import InvalidContent
+from fhirpub.runtime.clock import HOUR_MS
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.testing.webhook_contract import an_endpoint
+from fhirpub.webhooks.management.pull_endpoints import (
+    note_read,
+    refuse_other_transport,
+    remove_unread,
+)
+
+CREATED = 1_795_242_833_412
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "store.db", deadline_seconds=10)
+    await store.start()
+    yield store
+    await store.stop()
+
+
+async def added(store: SqliteStore, url: str = "pull:laptop") -> Endpoint:
+    endpoint = replace(an_endpoint(), url=url, state="paused", created=CREATED)
+    assert await store.put_endpoint(endpoint.tenant, endpoint)
+    return endpoint
+
+
+async def stored(store: SqliteStore, endpoint: Endpoint) -> Endpoint:
+    found = await store.endpoint(endpoint.tenant, endpoint.id)
+    assert found is not None
+    return found
+
+
+async def test_one_that_is_not_read_is_removed_with_its_secrets(store: SqliteStore) -> None:
+    endpoint = await added(store)
+
+    assert await remove_unread(store, before=CREATED + 1) == 1
+
+    left = await stored(store, endpoint)
+    assert (left.state, left.secrets, left.token) == ("deleted", (), b"")
+
+
+async def test_one_that_was_read_since_then_stays(store: SqliteStore) -> None:
+    endpoint = await added(store)
+    await note_read(store, endpoint, now=CREATED + 2 * HOUR_MS)
+
+    assert await remove_unread(store, before=CREATED + HOUR_MS) == 0
+
+    assert (await stored(store, endpoint)).state == "paused"
+
+
+async def test_an_endpoint_that_is_sent_to_is_never_removed(store: SqliteStore) -> None:
+    await added(store, "https://receiver.example.org/")
+
+    assert await remove_unread(store, before=CREATED + 10**12) == 0
+
+
+async def test_reads_are_noted_once_an_hour(store: SqliteStore) -> None:
+    endpoint = await added(store)
+
+    notes = []
+    for minutes in (30, 90, 110, 151):
+        await note_read(store, endpoint, now=CREATED + minutes * 60_000)
+        endpoint = await stored(store, endpoint)
+        notes.append(endpoint.condition)
+
+    assert len(set(notes)) == 3
+    assert notes[1] == notes[2]
+
+
+async def test_reads_of_an_endpoint_that_is_sent_to_leave_its_health(store: SqliteStore) -> None:
+    endpoint = await added(store, "https://receiver.example.org/")
+
+    await note_read(store, endpoint, now=CREATED + 2 * HOUR_MS)
+
+    assert (await stored(store, endpoint)).condition == endpoint.condition
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("pull:laptop", "https://receiver.example.org/"),
+        ("https://receiver.example.org/", "pull:laptop"),
+        ("pull:laptop", "pull:desk"),
+    ],
+)
+def test_how_an_endpoint_gets_events_cannot_be_changed(before: str, after: str) -> None:
+    endpoint = replace(an_endpoint(), url=before)
+
+    with pytest.raises(InvalidContent, match="add another endpoint"):
+        refuse_other_transport(endpoint, after)
+
+    refuse_other_transport(endpoint, before)
