@@ -45,7 +45,7 @@ def why_none(config: Config) -> str:
         rule = "passkeys are bound to the name of a host, and"
         advice = "such as https://console.example.org, or http://localhost:8080 for a trial"
         return f"{rule} {url} has only an address: set [console] base_url, {advice}"
-    if place.scheme != "https" and host != "localhost":
+    if place.scheme != "https" and host.rpartition(".")[2] != "localhost":
         return f"browsers use passkeys with https only, and {url} has none: set [console] base_url"
     return ""
 

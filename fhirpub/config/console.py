@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from fhirpub.config.reader import LAST_PORT
 from fhirpub.config.reader import setting as _setting
@@ -72,6 +73,15 @@ def console_base_url(config: ConsoleConfig, service_url: str) -> str:
         return (config.base_url or service_url).rstrip("/")
     host = f"[{config.host}]" if ":" in config.host else config.host
     return f"http://{host}:{config.port}"
+
+
+def origin_of(url: str) -> str:
+    """Return the origin of a URL as browsers write it (RFC 6454, section 6.1)."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port
+    host = f"[{host}]" if ":" in host else host
+    is_usual = port in (None, {"https": 443, "http": 80}.get(parts.scheme))
+    return f"{parts.scheme}://{host}" + ("" if is_usual else f":{port}")
 
 
 def console_contradictions(config: ConsoleConfig) -> Iterator[str]:

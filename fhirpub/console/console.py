@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from fhirpub.administration.http.interface import Interface
 from fhirpub.auth.throttle import Throttle
-from fhirpub.config.console import console_base_url
+from fhirpub.config.console import console_base_url, origin_of
 from fhirpub.config.settings import Config
 from fhirpub.console.internal import ServiceClient
 from fhirpub.console.openid import OpenIdProvider
@@ -50,8 +49,7 @@ class Console:
     @property
     def origin(self) -> str:
         """The origin of its pages (RFC 6454)."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc}"
+        return origin_of(self.base_url)
 
     @property
     def is_secure(self) -> bool:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from fhirpub.administration.http.interface import Interface
 from fhirpub.auth.passkeys import why_none
 from fhirpub.auth.throttle import Throttle
-from fhirpub.config.console import console_base_url
+from fhirpub.config.console import console_base_url, origin_of
 from fhirpub.config.settings import Config
 from fhirpub.console.console import Console
 from fhirpub.console.openid import OpenIdProvider
@@ -52,5 +52,5 @@ def _create_ceremonies(config: Config) -> Ceremonies | None:
         return None
     from fhirpub.console.ceremonies import Ceremonies  # noqa: PLC0415 - needs an extra
 
-    parts = urlsplit(console_base_url(config.console, config.base_url))
-    return Ceremonies(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
+    url = console_base_url(config.console, config.base_url)
+    return Ceremonies(urlsplit(url).hostname or "", origin_of(url))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from fhirpub.app.stores import uses_mongodb
+from fhirpub.auth.passkeys import why_none
 from fhirpub.cli.advice.finding import Finding, warning
 from fhirpub.cli.advice.mongodb import advise_on_url
 from fhirpub.config.loader import misspelt_variables
@@ -38,11 +39,19 @@ def advise(config: Config) -> Iterator[Finding]:
         if ipaddress.ip_network(text, strict=False).prefixlen == 0:
             advice = "every client can claim any address: name the proxies only"
             yield warning("configuration", f"[server] trusted_proxies: {text}: {advice}")
+    yield from _passkeys(config)
     if config.auth.environment == "production":
         yield from _names(config)
         yield from _protection(config)
         if uses_mongodb(config):
             yield from advise_on_url(config.storage.url)
+
+
+def _passkeys(config: Config) -> Iterator[Finding]:
+    """Check that persons can be invited to the console, unless a provider signs them in."""
+    console = config.console
+    if console.enabled and not console.oidc_issuer and (reason := why_none(config)):
+        yield warning("configuration", f"the console has no passkeys: {reason}")
 
 
 def _names(config: Config) -> Iterator[Finding]:

@@ -182,6 +182,8 @@ def _send_keys(site: Site, client: str, keys: object) -> str:
         ("http://console.example.org", "with https only"),
         ("https://console.example.org", ""),
         ("http://localhost:8080", ""),
+        ("http://console.localhost:8080", ""),
+        ("http://localhost.example.org", "with https only"),
     ],
 )
 def test_passkeys_need_a_host_with_a_name_and_tls(base_url: str, reason: str) -> None:

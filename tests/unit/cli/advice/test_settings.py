@@ -8,6 +8,7 @@ import pytest
 
 from fhirpub.cli.advice.settings import advise
 from fhirpub.config.audit import AuditConfig
+from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.settings import AuthConfig, Config, LimitsConfig
 from tests.unit.cli.advice.configs import production
 
@@ -104,3 +105,20 @@ def test_every_warning_says_what_to_do() -> None:
         assert any(
             word in text for word in (": set ", ": name ", ": give ", ": remove ", "should be")
         )
+
+
+@pytest.mark.parametrize(
+    ("base_url", "said"),
+    [
+        ("https://console.example.net", []),
+        ("http://10.1.0.9:8080", ["the console has no passkeys: passkeys are bound to the name"]),
+    ],
+)
+def test_a_console_to_which_no_person_can_be_invited_is_a_warning(
+    base_url: str, said: list[str]
+) -> None:
+    console = ConsoleConfig(enabled=True, base_url=base_url)
+
+    found = warnings_of(replace(Config(), console=console))
+
+    assert [text[: len(wanted)] for text, wanted in zip(found, said, strict=True)] == said
