@@ -30,6 +30,8 @@ LOCAL = {
     "console",
     "secrets new-key",
     "endpoint verify",
+    "webhooks listen",
+    "webhooks trigger",
 }
 """Commands that start something, look at files, or are of another side."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -29,7 +30,11 @@ def console(
         webhooks=WebhooksConfig(allow_networks=["127.0.0.0/8"]),
     )
     folder = tmp_path_factory.mktemp("console")
-    with RunningService(folder, config=config, store_url=store_url("console")) as running:
+    if url := store_url("console"):  # a file of keys is made beside a file of SQLite alone
+        keys = folder / "keys"
+        keys.write_text("A" * 43 + "=\n")
+        config = replace(config, storage=replace(config.storage, keys_file=str(keys)))
+    with RunningService(folder, config=config, store_url=url) as running:
         yield running
 
 

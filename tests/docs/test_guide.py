@@ -37,7 +37,7 @@ OF_RESULTS = [item for item in _SEARCHES if "?" in item]
 """The searches of its table of what was registered with reports."""
 
 OF_AUDIT = [
-    item.replace("<id>", "1").replace("<client id>", "1")
+    item.replace("<id>", "1").replace("<client id>", "1").replace("<request id>", "1")
     for item in re.findall(r"^\| `(AuditEvent\?.*?)` \|", TEXT, re.MULTILINE)
 ]
 """The searches of its table of the audit trail."""
