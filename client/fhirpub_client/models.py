@@ -371,6 +371,18 @@ class Replayed(TypedDict):
     next: dict[str, Any] | None
 
 
+class ByHourItem(TypedDict):
+    since: str
+    succeeded: int
+    failed: int
+
+
+class ByDayItem(TypedDict):
+    since: str
+    succeeded: int
+    failed: int
+
+
 class Stats(TypedDict):
     state: Literal["unverified", "active", "paused", "disabled", "deleted"]
     deliveries: dict[str, int]
@@ -381,6 +393,8 @@ class Stats(TypedDict):
     success_rate: float | None
     p50_milliseconds: float | None
     p95_milliseconds: float | None
+    by_hour: list[ByHourItem]
+    by_day: list[ByDayItem]
     breaker: str
     failures_in_a_row: int
     failing_since: str | None

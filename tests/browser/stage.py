@@ -10,7 +10,7 @@ from fhirpub.cli.sample.pdf import page
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import document
-from tests.console.test_endpoints import ENDPOINTS, deliveries_of
+from tests.console.test_endpoints import ENDPOINTS, deliveries_of, has_failed
 from tests.console.test_resources import HIGH
 from tests.panels import panel, result
 from tests.waiting import wait_until
@@ -76,7 +76,7 @@ def staged(service: RunningService) -> Iterator[Stage]:
         media_type = {"Content-Type": "application/merge-patch+json"}
         path = f"/fhir/r4/DiagnosticReport/{report}"
         assert lab.request("PATCH", path, change, headers=media_type).status == 204
-        assert wait_until(lambda: any(one["attempts"] for one in deliveries_of(lab, endpoint)))
+        assert wait_until(lambda: has_failed(deliveries_of(lab, endpoint)))
         tried = next(one for one in deliveries_of(lab, endpoint) if one["attempts"])
         yield Stage(service, lab, report, endpoint["id"], tried["event_id"])
 
