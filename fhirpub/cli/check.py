@@ -39,9 +39,11 @@ from fhirpub.interactions.reindex import refuse_changed_keys
 from fhirpub.plugin_host import loader as plugin_loader
 from fhirpub.plugin_host.issuers import load_issuers
 from fhirpub.plugin_host.schemas import schema_and_element_problems
+from fhirpub.plugin_host.sinks import load_event_sinks
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.upgrades.versions import UpgradeNeeded
 from fhirpub.webhooks.management.secret_encryption import live_secrets, token_of
+from fhirpub.webhooks.transport.sinks import SCHEME
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
@@ -152,9 +154,15 @@ def _upgrade(state: UpgradeNeeded) -> Finding:
 
 
 async def _webhooks(config: Config) -> AsyncIterator[Finding]:
-    """Check that the secrets of endpoints can be decrypted."""
+    """Check that the secrets of endpoints can be decrypted, and that their sinks are enabled."""
     async with open_store(config) as store:
         endpoints = await store.all_endpoints()
+    sinks = {f"{SCHEME}{sink.name}" for sink in load_event_sinks(config)}
+    for endpoint in endpoints:
+        sink = endpoint.url.partition("/")[0]
+        if sink.startswith(SCHEME) and sink not in sinks:
+            advice = "enable the plugin that has it, or its events wait and are given up"
+            yield warning("webhooks", f"endpoint {endpoint.id}: no sink {sink}: {advice}")
     for endpoint in endpoints:
         live_secrets(endpoint, store.cipher, now=now_ms())
         token_of(endpoint, store.cipher)

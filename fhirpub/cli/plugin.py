@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from pathlib import Path
 
 import click
 
 from fhirpub.cli.options import with_config, with_json
-from fhirpub.cli.printing import print_record
+from fhirpub.cli.printing import is_terminal, print_record
 from fhirpub.cli.scaffold.hook_parts import PARTS, check_name
 from fhirpub.cli.scaffold.plan import blueprint
 from fhirpub.cli.scaffold.writer import files_of, files_of_bare_plugin
 from fhirpub.config.settings import Config
 from fhirpub.errors import PluginError
 from fhirpub.fhir.definitions.element_tables import Tables
+from fhirpub.plugin_api import hookspecs
 from fhirpub.plugin_host.sources import available
+from fhirpub.suggestion import did_you_mean
+
+_SUMMARIES = {
+    name: (inspect.getdoc(function) or "").partition("\n")[0]
+    for name, function in vars(hookspecs).items()
+    if name.startswith("fhirpub_")
+}
 
 
 @click.group()
@@ -60,9 +70,11 @@ def new(
     """Create a package that adds TYPE, with its schema and its tests, or one with other hooks.
 
     With --hook it also has these hooks, each with its tests; then a lower-case NAME creates a
-    plugin without a resource type. It can be installed and tested without changes. Existing files
-    are not touched.
+    plugin without a resource type. Without it the command asks, if it is run in a terminal. The
+    package can be installed and tested without changes. Existing files are not touched.
     """
+    if not hooks and not as_json and is_terminal(sys.stdin):
+        hooks = _asked_hooks()
     is_bare = bool(hooks) and not type_name[:1].isupper()
     if is_bare:
         check_name(type_name)
@@ -91,6 +103,28 @@ def new(
         f"Serve it with: enabled = {enabled} under [plugins]"
     )
     print_record("Plugin created.", record, as_json=as_json, then=then)
+
+
+def _asked_hooks() -> tuple[str, ...]:
+    """Ask which hooks the plugin begins with; return their names."""
+    click.echo("A plugin may have other hooks beside a resource type:", err=True)
+    for name, part in PARTS.items():
+        click.echo(f"  {name:<13} {_SUMMARIES[part.hooks[-1]]}", err=True)
+    asked = "Which, separated by commas (none: Enter)"
+    answer: tuple[str, ...] = click.prompt(
+        asked, default="", show_default=False, value_proc=_hooks_in, err=True
+    )
+    return answer
+
+
+def _hooks_in(text: str) -> tuple[str, ...]:
+    """Return the hooks that an answer names; raises UsageError, after which it is asked again."""
+    names = tuple(name for part in text.split(",") if (name := part.strip()))
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        advice = did_you_mean(unknown[0], PARTS) or f"known are {', '.join(PARTS)}"
+        raise click.UsageError(f"{unknown[0]} is not one of them; {advice}")
+    return names
 
 
 def _refuse_installed(name: str) -> None:

@@ -21,7 +21,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from fhirpub.testing.store_contract import a_key
 from tests.bodies import register_body
-from tests.plugin_examples import write_metadata
+from tests.plugin_examples import example, install, write_metadata
 from tests.storage.older_sqlite_files import to_version_11
 
 
@@ -124,6 +124,20 @@ def test_a_client_without_scopes_is_a_warning_where_they_are_enforced(run: Any) 
     assert enforced.count("has no scopes") == 1
     assert f"has no scopes: fhirpub client scopes {bare}" in enforced
     assert "has no scopes" not in run("check").stdout
+
+
+def test_an_endpoint_whose_sink_no_enabled_plugin_has_is_a_warning(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    install(home, "file", example("A sink that appends events to files"))
+    monkeypatch.syspath_prepend(home)
+    enabled = {"FHIRPUB_PLUGINS__ENABLED": "file", "FHIRPUB_FILE__FOLDER": str(tmp_path)}
+    tenant = json.loads(run("tenant", "add", "Lab", "--json").stdout)["id"]
+    run("endpoint", "add", "--tenant", tenant, "--url", "sink:file/all", "--json", **enabled)
+
+    assert "no sink" not in run("check", **enabled).stdout
+    assert "no sink sink:file: enable the plugin that has it" in run("check").stdout
 
 
 def test_a_client_of_the_other_environment_is_not_warned_of(run: Any) -> None:

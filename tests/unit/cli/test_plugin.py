@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +259,34 @@ def test_a_name_that_cannot_be_a_plugin_is_refused(name: str, tmp_path: Path) ->
 
     assert done.exit_code != 0
     assert isinstance(done.exception, PluginError)
+
+
+def answer_in_terminal(words: Sequence[str], answers: str, folder: Path) -> str:
+    """Run the command in a terminal, type the answers, and return what it printed."""
+    command = [sys.executable, "-m", "fhirpub", "plugin", "new", *words]
+    controller, terminal = pty.openpty()
+    with os.fdopen(controller, "w", encoding="utf-8") as keyboard:
+        run = subprocess.Popen(
+            command, cwd=folder, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        os.close(terminal)
+        keyboard.write(answers)
+        keyboard.flush()
+        printed, _nothing = run.communicate(timeout=60)
+    assert run.returncode == 0, printed
+    return printed.decode()
+
+
+def test_in_a_terminal_the_command_asks_for_hooks_until_it_knows_them(tmp_path: Path) -> None:
+    printed = answer_in_terminal(["stream"], "event-sink\nevent-sinks, settings\n", tmp_path)
+
+    assert "did you mean event-sinks" in printed
+    assert (tmp_path / "fhirpub-stream/fhirpub_stream/sinks.py").exists()
+    assert (tmp_path / "fhirpub-stream/fhirpub_stream/settings.py").exists()
+
+
+def test_in_a_terminal_a_type_may_have_no_other_hooks(tmp_path: Path) -> None:
+    answer_in_terminal(["Immunization"], "\n", tmp_path)
+
+    package = tmp_path / "fhirpub-immunization/fhirpub_immunization"
+    assert not [one.name for one in package.glob("*.py") if one.name in ("sinks.py", "codes.py")]
