@@ -10,12 +10,13 @@ from fhirpub.administration.changes import local_agent
 from fhirpub.administration.context import Administration
 from fhirpub.administration.http.callers import Callers
 from fhirpub.administration.http.interface import Interface
-from fhirpub.administration.http.listener import bind_admin, serve_admin
+from fhirpub.administration.http.listener import serve_admin
 from fhirpub.app.context import create_context
 from fhirpub.app.stores import open_store
 from fhirpub.audit.record import Agent
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
+from fhirpub.http.own_ports import bind_own_port
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.reindex import is_indexed, reindex_if_needed
 from fhirpub.plugin_api import ResourceType
@@ -117,7 +118,7 @@ async def administering(services: Services) -> AsyncGenerator[None, None]:
     if not config.admin.port:
         yield
         return
-    sockets = bind_admin(config.admin, reuse_port=config.server.workers > 1)
+    sockets = bind_own_port("admin", config.admin, reuse_port=config.server.workers > 1)
     async with serve_admin(create_interface(services), sockets, config, services.body_timeout):
         yield
 

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from fhirpub.administration.http.listener import reserve_admin
 from fhirpub.app import stores
-from fhirpub.app.console import reserve_console
 from fhirpub.app.context import name_plugins_of
 from fhirpub.app.plugin_lifetime import plugins_running
 from fhirpub.app.secret_checks import follow_keys, report_lost_key
@@ -20,10 +18,12 @@ from fhirpub.app.server import run_server
 from fhirpub.app.services import build_services, create_sender
 from fhirpub.app.stores import OpenStore
 from fhirpub.app.tracing import open_tracer
+from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.loader import port_contradictions
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.schema import own_schemas
+from fhirpub.http.own_ports import reserve_own_port
 from fhirpub.http.sockets import bind, reserve
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.descriptors import raise_descriptor_limit
@@ -55,7 +55,12 @@ def serve(config: Config, *, announce: Callable[[str], None]) -> int:
         reserved = reserve(config)
         port = reserved.getsockname()[1]
         config = replace(config, server=replace(config.server, port=port))
-        with reserved, reserve_admin(config.admin), reserve_console(config.console):
+        console = config.console if config.console.enabled else ConsoleConfig()
+        with (
+            reserved,
+            reserve_own_port("admin", config.admin),
+            reserve_own_port("console", console),
+        ):
             return _supervise(config, announce)
     run_until_stopped(partial(_serve_one, config, announce))
     return 0

@@ -14,12 +14,10 @@ from tornado.httputil import (
     RequestStartLine,
     ResponseStartLine,
 )
-from tornado.netutil import bind_sockets
 
 from fhirpub.config.monitoring import MetricsConfig
-from fhirpub.errors import ConfigurationError
+from fhirpub.http.own_ports import bind_own_port
 from fhirpub.http.server import Bounds, Delegate, Message, Server
-from fhirpub.http.sockets import REFUSALS, why_not
 from fhirpub.runtime.metrics import Metrics
 
 _PATH = "/metrics"
@@ -31,13 +29,7 @@ def bind_page(config: MetricsConfig) -> list[socket.socket]:
     """Listen where the metrics are to be served, if a port is named; raises ConfigurationError."""
     if not config.port:
         return []
-    try:
-        return bind_sockets(config.port, address=config.host)
-    except REFUSALS as problem:
-        address = f"{config.host} port {config.port}"
-        raise ConfigurationError(
-            f"[metrics] port: cannot listen on {address}: {why_not(problem)}"
-        ) from None
+    return bind_own_port("metrics", config)
 
 
 @asynccontextmanager

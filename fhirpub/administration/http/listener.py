@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -17,17 +17,14 @@ from tornado.httputil import (
     ResponseStartLine,
 )
 from tornado.iostream import StreamClosedError
-from tornado.netutil import bind_sockets
 
 from fhirpub.administration.http.interface import Interface
 from fhirpub.administration.http.responses import Asked, Response
-from fhirpub.config.administration import AdminConfig
 from fhirpub.config.settings import Config
-from fhirpub.errors import ConfigurationError, FhirpubError, TooLarge
+from fhirpub.errors import FhirpubError, TooLarge
 from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.exchange import Exchange, Headers
 from fhirpub.http.server import Bounds, Delegate, Message, Server
-from fhirpub.http.sockets import REFUSALS, reserve_address, why_not
 from fhirpub.problems import ContentProblem
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.error_mapping import HEAD_BYTES, TooSlow, refusal_of
@@ -36,36 +33,6 @@ from fhirpub.web.message.request import Request
 _BODY_BYTES = 1024 * 1024
 _IDLE_SECONDS = 120.0
 MAX_CONNECTIONS = 64
-
-
-def bind_admin(config: AdminConfig, *, reuse_port: bool) -> list[socket.socket]:
-    """Listen where administration is served. Raises ConfigurationError.
-
-    ``reuse_port`` lets several workers share it.
-    """
-    try:
-        return bind_sockets(config.port, address=config.host, reuse_port=reuse_port)
-    except REFUSALS as problem:
-        raise _cannot_listen(config, problem) from None
-
-
-@contextmanager
-def reserve_admin(config: AdminConfig) -> Iterator[None]:
-    """Reserve the port for workers to share, until the block ends. Raises ConfigurationError."""
-    if not config.port:
-        yield
-        return
-    try:
-        reserved = reserve_address(config.host, config.port)
-    except REFUSALS as problem:
-        raise _cannot_listen(config, problem) from None
-    with reserved:
-        yield
-
-
-def _cannot_listen(config: AdminConfig, problem: Exception) -> ConfigurationError:
-    address = f"{config.host} port {config.port}"
-    return ConfigurationError(f"[admin] port: cannot listen on {address}: {why_not(problem)}")
 
 
 @asynccontextmanager
