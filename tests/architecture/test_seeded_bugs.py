@@ -12,7 +12,9 @@ from tests.seeded.patches import ROOT, SeededBug, Unusable, all_bugs
 
 BUGS = all_bugs()
 MIN_BUGS = 40
-AREAS = frozenset("administration audit auth fhir interactions storage web webhooks".split())
+AREAS = frozenset(
+    "administration audit auth console fhir interactions storage web webhooks".split()
+)
 
 
 def test_there_are_many_bugs_in_every_area() -> None:

@@ -235,3 +235,13 @@ def test_a_person_is_invited_on_the_store_of_the_service_as_well(
     assert invited.exit_code == 0, invited.stderr
     url = json.loads(invited.stdout)["url"]
     assert Visitor(site.service).accept(url, Passkey(origin=ORIGIN)).status == 303
+
+
+def test_an_invitation_signs_nobody_in_without_a_passkey(site: Site) -> None:
+    code = path_of(site.person()["url"]).partition("code=")[2]
+    visitor = Visitor(site.service)
+
+    refused = visitor.post("/console/sign-in/link", {"code": code})
+
+    assert refused.status == 403
+    assert not visitor.is_signed_in()
