@@ -14,6 +14,7 @@ import pytest
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import register_body
+from tests.faults.stores import mostly_on
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -55,6 +56,7 @@ def wait_for_midnight() -> None:
         time.sleep(left + 1)
 
 
+@mostly_on("mongodb")
 def test_two_workers_share_the_registrations_of_a_day_and_keep_them_when_killed(
     process: ServiceProcess,
 ) -> None:
@@ -80,6 +82,7 @@ def test_two_workers_share_the_registrations_of_a_day_and_keep_them_when_killed(
     assert registered(other, range(5)) == {201: 5}
 
 
+@mostly_on("sqlite")
 def test_a_limit_that_is_set_while_the_service_runs_is_applied_by_every_worker(
     process: ServiceProcess,
 ) -> None:
