@@ -213,7 +213,8 @@ def test_a_settings_file_with_a_password_that_all_can_read_is_a_warning_without_
 ) -> None:
     file = tmp_path / "f.toml"
     file.write_text(
-        "[storage]\ndeadline_seconds = 1\nurl = 'mongodb://u:secret-word@127.0.0.1:1/x'"
+        "[storage]\ndeadline_seconds = 1\n"
+        "url = 'mongodb://u:secret-word@127.0.0.1:1/x?serverSelectionTimeoutMS=200'"
     )
     file.chmod(0o644)
 
