@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 from pymongo import MongoClient
 
 from fhirpub.config.loader import variable
@@ -25,10 +26,12 @@ from tests.node.packages import Scripts, scripts_in, skipping_without_packages
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the processes that tests start.
+    """Let Ctrl-C reach the processes that tests start, and Hypothesis try fewer examples.
 
     A shell starts a background job with SIGINT ignored, and every child would inherit that.
     """
+    settings.register_profile("round", max_examples=100 if variable("FHIRPUB_TEST_FULL") else 50)
+    settings.load_profile("round")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -15,6 +15,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import register_body
 from tests.faults.stores import mostly_on
+from tests.quick_service import QUICK
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,7 @@ def process(tmp_path: Path, store_url: str) -> Iterator[ServiceProcess]:
         "storage": {"url": store_url},
         "quotas": {"tenant_registrations_per_day": 40, "client_requests_at_a_time": 50},
     }
-    with ServiceProcess(tmp_path, workers=2, settings=settings) as running:
+    with ServiceProcess(tmp_path, workers=2, settings=settings, module=QUICK) as running:
         yield running
 
 

@@ -204,9 +204,7 @@ def test_trouble_is_one_line_on_standard_error(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize(
-    "words", [["tenant", "add", "Lab"], ["--help"]]
-)
+@pytest.mark.parametrize("words", [["tenant", "add", "Lab"], ["--help"]])
 def test_a_disk_without_room_for_the_answer_is_reported(
     tmp_path: Path, environment: dict[str, str], words: list[str]
 ) -> None:
@@ -224,9 +222,7 @@ def test_a_disk_without_room_for_the_answer_is_reported(
     assert done.stderr == b"Error: the disk is full, and the output is lost\n"
 
 
-@pytest.mark.parametrize(
-    "words", [["tenant", "disable"], ["endpoint", "list", "--tenant"]]
-)
+@pytest.mark.parametrize("words", [["tenant", "disable"], ["endpoint", "list", "--tenant"]])
 def test_words_that_are_not_utf_8_are_wrong_usage(
     tmp_path: Path, environment: dict[str, str], words: list[str]
 ) -> None:
