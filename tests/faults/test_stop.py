@@ -29,6 +29,10 @@ _REGISTER = "/fhir/r4/DiagnosticReport/$register"
 _DRAIN_SECONDS = 8.0
 
 
+one_process = pytest.mark.parametrize("process", [1], ids=["one process"], indirect=True)
+two_workers = pytest.mark.parametrize("process", [2], ids=["two workers"], indirect=True)
+
+
 @pytest.fixture(params=[1, 2], ids=["one process", "two workers"])
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServiceProcess]:
     settings = {"server": {"drain_seconds": _DRAIN_SECONDS}}
@@ -102,6 +106,7 @@ def test_a_body_on_its_way_is_still_taken_and_answered(process: ServiceProcess) 
     assert lab.register(body).body == answer
 
 
+@one_process
 def test_a_large_answer_on_its_way_arrives_whole(process: ServiceProcess) -> None:
     lab = process.integrator()
     documents = [document(b"%PDF-" + os.urandom(4_000_000)) for _ in range(4)]
@@ -132,6 +137,7 @@ def slow_reader(port: int) -> socket.socket:
     return reading
 
 
+@two_workers
 def test_idle_connections_do_not_hold_the_stop_up(process: ServiceProcess) -> None:
     idle = [socket.create_connection(("127.0.0.1", process.port)) for _ in range(5)]
     time.sleep(0.2)
@@ -238,16 +244,6 @@ def test_a_port_that_is_taken_is_one_line_and_status_1(tmp_path: Path, workers: 
     assert f"port {port}" in line
     assert "--port" in line
     assert second.status == 1
-
-
-def test_two_stops_at_once_are_one(process: ServiceProcess) -> None:
-    threads = [threading.Thread(target=process.terminate) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert process.wait() == 0
 
 
 def test_stops_until_the_end_are_one(process: ServiceProcess) -> None:
