@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from pymongo import MongoClient
 
 from fhirpub.config.loader import variable
@@ -30,7 +30,12 @@ def pytest_configure() -> None:
 
     A shell starts a background job with SIGINT ignored, and every child would inherit that.
     """
-    settings.register_profile("round", max_examples=100 if variable("FHIRPUB_TEST_FULL") else 50)
+    settings.register_profile(
+        "round",
+        max_examples=100 if variable("FHIRPUB_TEST_FULL") else 50,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],  # a slow machine fails no test
+    )
     settings.load_profile("round")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
