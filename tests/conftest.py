@@ -26,13 +26,12 @@ from tests.node.packages import Scripts, scripts_in, skipping_without_packages
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the processes that tests start, and Hypothesis try fewer examples.
+    """Let Ctrl-C reach the processes that tests start, and Hypothesis take its time.
 
     A shell starts a background job with SIGINT ignored, and every child would inherit that.
     """
     settings.register_profile(
         "round",
-        max_examples=100 if variable("FHIRPUB_TEST_FULL") else 50,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],  # a slow machine fails no test
     )

@@ -975,6 +975,8 @@ def slowest(pattern: re.Pattern[Any], methods: set[str]) -> tuple[float, str]:
         text = text.encode() if isinstance(pattern.pattern, bytes) else text
         for method in methods:
             seconds = _time_of(pattern, method, text)
+            if seconds > _MAX_SECONDS:  # maybe only since garbage was collected meanwhile
+                seconds = min(seconds, _time_of(pattern, method, text))
             worst = max(worst, (seconds, f"{method} of {beginning!r}, {unit!r}, {end!r}"))
         if worst[0] > _MAX_SECONDS:
             break
