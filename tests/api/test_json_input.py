@@ -975,7 +975,7 @@ def slowest(pattern: re.Pattern[Any], methods: set[str]) -> tuple[float, str]:
         text = text.encode() if isinstance(pattern.pattern, bytes) else text
         for method in methods:
             seconds = _time_of(pattern, method, text)
-            if seconds > _MAX_SECONDS:  # maybe only since garbage was collected meanwhile
+            if seconds > _MAX_SECONDS:  # maybe because garbage was collected
                 seconds = min(seconds, _time_of(pattern, method, text))
             worst = max(worst, (seconds, f"{method} of {beginning!r}, {unit!r}, {end!r}"))
         if worst[0] > _MAX_SECONDS:
