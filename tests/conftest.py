@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pymongo import MongoClient
 
 from fhirpub.config.loader import variable
@@ -25,10 +26,16 @@ from tests.node.packages import Scripts, scripts_in, skipping_without_packages
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the processes that tests start.
+    """Let Ctrl-C reach the processes that tests start, and Hypothesis take its time.
 
     A shell starts a background job with SIGINT ignored, and every child would inherit that.
     """
+    settings.register_profile(
+        "round",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],  # a slow machine fails no test
+    )
+    settings.load_profile("round")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -50,53 +57,63 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda each: places.get(each.nodeid.partition("::")[0], len(places)))
 
 
-LONGEST = (  # from two minutes down to a quarter of a minute
+LONGEST = (  # from a minute down to a quarter of one
     "tests/generators/test_generated_clients.py",
     "tests/deploy/test_image.py",
-    "tests/api/test_openapi.py",
-    "tests/faults/test_mongodb_failover.py",
     "tests/storage/mongodb/test_contract.py",
     "tests/faults/test_stop.py",
-    "tests/faults/test_quotas.py",
-    "tests/faults/test_kill.py",
-    "tests/faults/test_webhooks.py",
-    "tests/faults/test_rolling.py",
-    "tests/api/test_third_party_reports.py",
-    "tests/api/test_memory.py",
-    "tests/storage/mongodb/test_outcomes.py",
-    "tests/faults/test_mongodb_outcomes.py",
-    "tests/webhooks/test_sending.py",
-    "tests/hl7v2/test_delivery.py",
-    "tests/hl7v2/test_third_party_messages.py",
     "tests/kit/test_plugin_guide.py",
-    "tests/faults/test_kill_results.py",
-    "tests/faults/test_races.py",
-    "tests/faults/test_linearizability.py",
-    "tests/expensive/test_search.py",
-    "tests/api/test_quotas.py",
-    "tests/faults/test_publish_watch.py",
-    "tests/faults/test_kill_batch.py",
-    "tests/faults/test_sinks.py",
-    "tests/amqp/test_sink.py",
-    "tests/storage/mongodb/test_servers.py",
-    "tests/webhooks/test_sharing.py",
-    "tests/storage/mongodb/test_fairness.py",
-    "tests/faults/test_publish_folder.py",
+    "tests/faults/test_mongodb_failover.py",
+    "tests/api/test_openapi.py",
+    "tests/faults/test_rolling.py",
+    "tests/unit/storage/test_transfer.py",
+    "tests/unit/runtime/test_process_pool.py",
+    "tests/faults/test_webhooks.py",
+    "tests/faults/test_kill.py",
+    "tests/faults/test_erasure.py",
+    "tests/api/test_memory.py",
+    "tests/api/test_third_party_reports.py",
     "tests/api/test_json_input.py",
-    "tests/unit/test_mongod_server.py",
-    "tests/api/test_body_room.py",
-    "tests/unit/fhir/batch/test_splitter.py",
-    "tests/unit/cli/test_transfer.py",
-    "tests/unit/cli/test_records.py",
-    "tests/storage/mongodb/test_searches.py",
+    "tests/hl7v2/test_listen.py",
+    "tests/faults/test_audit.py",
+    "tests/storage/mongodb/test_query_plans.py",
+    "tests/administration/test_commands.py",
+    "tests/faults/test_kill_results.py",
+    "tests/hl7v2/test_delivery.py",
+    "tests/faults/test_mongodb_outcomes.py",
+    "tests/storage/mongodb/test_servers.py",
+    "tests/expensive/test_search.py",
+    "tests/storage/test_audit_manipulations.py",
+    "tests/api/test_third_party_panels.py",
+    "tests/unit/fhir/test_schema_parity.py",
+    "tests/webhooks/test_sending.py",
+    "tests/storage/mongodb/test_outcomes.py",
+    "tests/api/test_in_turn.py",
+    "tests/storage/test_sqlite.py",
+    "tests/webhooks/test_sharing.py",
+    "tests/faults/test_quotas.py",
+    "tests/api/test_quotas.py",
+    "tests/api/test_traces.py",
+    "tests/unit/cli/test_check.py",
+    "tests/unit/fhir/test_schema_plain.py",
     "tests/faults/test_broken_stores.py",
-    "tests/hl7v2/test_listen_kills.py",
+    "tests/unit/cli/erasure/test_erase.py",
+    "tests/faults/test_races.py",
+    "tests/api/test_logs.py",
+    "tests/unit/fhir/batch/test_splitter.py",
     "tests/storage/test_migrating_service.py",
+    "tests/faults/test_kill_batch.py",
+    "tests/api/test_register_fuzz.py",
+    "tests/api/test_compute_processes.py",
+    "tests/hl7v2/test_listen_kills.py",
     "tests/unit/cli/demo/test_command.py",
     "tests/unit/cli/webhooks/listen/test_command.py",
     "tests/faults/test_webhooks_listen.py",
-    "tests/api/test_patients_command.py",
-    "tests/api/test_revocation.py",
+    "tests/faults/test_sinks.py",
+    "tests/faults/test_linearizability.py",
+    "tests/faults/test_publish_folder.py",
+    "tests/faults/test_publish_watch.py",
+    "tests/amqp/test_sink.py",
 )
 
 

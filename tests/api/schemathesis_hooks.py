@@ -14,8 +14,44 @@ from fhirpub.config.loader import variable
 _ALL = 40
 _EVERY = 1 if variable("HYPOTHESIS") == "long" else 100
 _FHIR_JSON = "application/fhir+json"
+_DEPTH = 3
+"""In a shorter run, how many elements deep the bodies of resources are described."""
 _seen: Counter[str] = Counter()
 _numbers = itertools.count()
+
+
+@schemathesis.hook
+def before_load_schema(_context: Any, raw_schema: dict[str, Any]) -> None:
+    """Describe the bodies of whole resources less deeply: their fields are many thousand cases.
+
+    The responses are described as ever.
+    """
+    if _EVERY == 1:
+        return
+    for item in raw_schema["paths"].values():
+        for name in _resources_of(item.get("post", {})):
+            content = item["post"]["requestBody"]["content"][name]
+            content["schema"] = _shallow(content["schema"], raw_schema, _DEPTH)
+
+
+def _resources_of(operation: dict[str, Any]) -> list[str]:
+    """Return in which media types the body of an operation is a resource."""
+    content = operation.get("requestBody", {}).get("content", {})
+    return [name for name, item in content.items() if "$ref" in item.get("schema", {})]
+
+
+def _shallow(schema: Any, document: dict[str, Any], depth: int) -> Any:
+    """Return a schema without references, of which what lies deeper than this may be anything."""
+    if isinstance(schema, list):
+        return [_shallow(item, document, depth) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        if depth == 0:
+            return {"type": "object"}
+        target = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        return _shallow(target, document, depth - 1)
+    return {name: _shallow(item, document, depth) for name, item in schema.items()}
 
 
 @schemathesis.hook

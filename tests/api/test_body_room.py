@@ -29,7 +29,7 @@ from tests.waiting import wait_until
 START = "POST /fhir/r4/DiagnosticReport/$register"
 JSON = "Content-Type: application/fhir+json"
 T = TypeVar("T")
-ROOM, PATIENCE_SECONDS = 200_000, 2.0
+ROOM, PATIENCE_SECONDS = 200_000, 1.5
 
 
 @pytest.fixture(scope="module")

@@ -897,7 +897,8 @@ def warnings_of(answer: Answer) -> list[tuple[str, str]]:
 
 # Regular expressions: no match takes quadratic time.
 
-LENGTH = 40_000
+LENGTH = 20_000
+"""For text of this length a time that grows with its square is a quarter of a second."""
 UNITS = (
     *"aAzZ0 9\t\n\\,|$\"'/.-:;=&<>+_(%*#!?~é\0",
     *("\\,", "\\\\", ",\\", "a ", " a", "a.", "a/", "a=", "a:", "&a", "<a", 'a="', '";', ', "'),
@@ -920,6 +921,7 @@ UNITS = (
 )
 BEGINNINGS = ("", 'a="', "a/", '"', "&", "url", "basic ", "\\u0000")
 ENDS = ("", "\0")
+_MAX_SECONDS = 0.25
 
 
 def modules() -> Iterator[ModuleType]:
@@ -973,8 +975,10 @@ def slowest(pattern: re.Pattern[Any], methods: set[str]) -> tuple[float, str]:
         text = text.encode() if isinstance(pattern.pattern, bytes) else text
         for method in methods:
             seconds = _time_of(pattern, method, text)
+            if seconds > _MAX_SECONDS:  # maybe because garbage was collected
+                seconds = min(seconds, _time_of(pattern, method, text))
             worst = max(worst, (seconds, f"{method} of {beginning!r}, {unit!r}, {end!r}"))
-        if worst[0] > 1:
+        if worst[0] > _MAX_SECONDS:
             break
     return worst
 
@@ -1003,7 +1007,7 @@ def test_no_pattern_is_slow_on_a_hostile_text(name: str) -> None:
 
     seconds, text = slowest(pattern, methods)
 
-    assert seconds < 1, text
+    assert seconds < _MAX_SECONDS, text
 
 
 def test_no_search_value_is_slow_to_read() -> None:
@@ -1014,7 +1018,7 @@ def test_no_search_value_is_slow_to_read() -> None:
         for value in values_of(text) or ():
             token_of(value)
 
-        assert time.process_time() - started < 4, (beginning, unit, end)
+        assert time.process_time() - started < 4 * _MAX_SECONDS, (beginning, unit, end)
 
 
 def test_no_route_is_slow_on_a_hostile_path(lab: Integrator) -> None:
@@ -1024,7 +1028,7 @@ def test_no_route_is_slow_on_a_hostile_path(lab: Integrator) -> None:
     for path in [*router._plain.values(), *router._patterns]:
         seconds, text = slowest(path.pattern, {"fullmatch"})
 
-        assert seconds < 1, (path.pattern.pattern, text)
+        assert seconds < _MAX_SECONDS, (path.pattern.pattern, text)
 
 
 def test_no_pattern_of_the_schemas_is_slow_on_a_hostile_text() -> None:
@@ -1035,7 +1039,7 @@ def test_no_pattern_of_the_schemas_is_slow_on_a_hostile_text() -> None:
     for name in found:
         seconds, text = slowest(re.compile(name), {"search"})
 
-        assert seconds < 1, (name, text)
+        assert seconds < _MAX_SECONDS, (name, text)
 
 
 def _patterns_in(value: Any) -> Iterator[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import itertools
 import os
 import time
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -85,16 +85,15 @@ def memory_of(process: ServiceProcess, name: str) -> int:
     raise LookupError(name)
 
 
-@pytest.mark.parametrize("times", [1, 4])
 def test_requests_of_32_mib_take_less_than_200_mib(
-    process: ServiceProcess, lab: Integrator, times: int
+    process: ServiceProcess, lab: Integrator
 ) -> None:
     idle = memory_of(process, "VmRSS")
 
-    answers = [register_32_mib(lab) for _ in range(times)]
+    answers = [register_32_mib(lab) for _ in range(4)]
 
     used = memory_of(process, "VmHWM") - idle
-    assert [answer.status for answer in answers] == [201] * times
+    assert [answer.status for answer in answers] == [201] * 4
     assert used < _MAX_ABOVE_IDLE, f"{used / MIB:.0f} MiB"
 
 
@@ -107,10 +106,18 @@ def test_a_request_that_is_too_large_is_not_kept(process: ServiceProcess, lab: I
     assert memory_of(process, "VmHWM") - idle < 64 * MIB
 
 
+def gigabyte_of_zeros() -> bytes:
+    """Return the beginning of a gzip stream that decodes to so much; its end is never reached."""
+    packing = zlib.compressobj(9, wbits=31)
+    # After a full flush no piece refers to those before it, so that one may follow itself.
+    first, again = (packing.compress(bytes(MIB)) + packing.flush(zlib.Z_FULL_FLUSH) for _ in "ab")
+    return first + 1023 * again
+
+
 def test_a_small_body_that_decodes_to_a_gigabyte_is_not_decoded(
     process: ServiceProcess, lab: Integrator
 ) -> None:
-    bomb = gzip.compress(bytes(1024 * MIB), 9)
+    bomb = gigabyte_of_zeros()
     idle = memory_of(process, "VmRSS")
 
     path = "/fhir/r4/DiagnosticReport/$register"
@@ -143,7 +150,7 @@ def test_many_large_requests_at_once_take_no_more_than_their_room(
     assert used < _MAX_ABOVE_IDLE_CONCURRENT, f"{used / MIB:.0f} MiB"
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/fhir+json", "application/fhir+xml"])
+@pytest.mark.parametrize("accept", ["*/*", "application/fhir+xml"])
 def test_documents_that_are_read_slowly_are_not_held(
     process: ServiceProcess, lab: Integrator, accept: str
 ) -> None:
@@ -174,7 +181,7 @@ def test_large_resources_that_are_read_slowly_take_no_more_than_their_room(
     with ExitStack() as readers:
         for _ in range(_READERS):
             readers.enter_context(raw.asking(lab, path))
-        time.sleep(3)
+        time.sleep(2)
         used = memory_of(process, "VmHWM") - idle
 
     assert used < _MAX_ABOVE_IDLE_CONCURRENT, f"{used / MIB:.0f} MiB"

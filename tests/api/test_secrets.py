@@ -22,6 +22,7 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import register_body
+from tests.quick_service import QUICK
 from tests.waiting import wait_until
 
 NEW = b"n" * 32
@@ -188,7 +189,7 @@ def test_a_database_without_a_key_keeps_them_in_clear(tmp_path: Path, mongodb_ur
 
 def test_the_key_is_replaced_while_two_workers_serve(tmp_path: Path) -> None:
     kept = tmp_path / "fhirpub.webhook-keys"
-    with ServiceProcess(tmp_path, workers=2) as process:
+    with ServiceProcess(tmp_path, workers=2, module=QUICK) as process:
         lab = process.integrator()
         old = kept.read_text()
         new = process.command("secrets", "new-key")["line"]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.stores import STORES
 
-@pytest.fixture(params=["sqlite", "mongodb"])
+
+@pytest.fixture(params=STORES)
 def store_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty store, by the fixture of its engine."""
     url: str = request.getfixturevalue(f"{request.param}_url")

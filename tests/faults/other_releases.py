@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -27,6 +28,7 @@ _OWN = (sqlite.SCHEMA_VERSION, mongodb.SCHEMA_VERSION)
 _STEP = '\nSTEPS[{own}] = ("CREATE TABLE of_next_release (number INTEGER PRIMARY KEY) STRICT",)\n'
 
 
+@cache
 def python_of(commit: str, folder: Path) -> str:
     """Return an interpreter that imports fhirpub and its plugins as they were at a commit."""
     sources = folder / commit
@@ -46,12 +48,13 @@ def _install(sources: Path, setup: str) -> None:
     write_metadata(sources, "fhirpub", modules, version=fhirpub.__version__, group=group)
 
 
+@cache
 def python_of_next_release(folder: Path, *, usable: bool) -> str:
     """Return an interpreter that imports these sources with a next version of both schemas.
 
     ``usable`` is whether the upgraded stores may be used by this release as well.
     """
-    sources = folder / "next"
+    sources = folder / ("usable" if usable else "unusable")
     without_caches = shutil.ignore_patterns("__pycache__")
     shutil.copytree(fhirpub.__path__[0], sources / "fhirpub", ignore=without_caches)
     if not (sources / "fhirpub" / "schemas").exists():
@@ -89,7 +92,9 @@ def _python(sources: Path, path: str) -> str:
     """Return a script that runs Python with a path; checks that it imports these sources."""
     script = sources / "python"
     # A safe path: -m would otherwise find fhirpub in the working folder first.
-    words = f'PYTHONSAFEPATH=1 PYTHONPATH="{path}" exec "{sys.executable}" "$@"'
+    # What is compiled once is not compiled in each process of these sources.
+    settings = f'PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE= PYTHONPATH="{path}"'
+    words = f'{settings} exec "{sys.executable}" "$@"'
     script.write_text(f"#!/bin/sh\n{words}\n")
     script.chmod(0o700)
     question = "import fhirpub; print(fhirpub.__path__[0])"

@@ -22,11 +22,12 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.faults.load import Publisher, Sent, check_all, check_store, run_until_answers_fail
 from tests.faults.nemesis import kill_one_worker
+from tests.faults.stores import mostly_on
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-_KILLS, _KILLS_OF_ALL = (20, 8) if variable("FHIRPUB_TEST_FULL") else (5, 3)
+_KILLS, _KILLS_OF_ALL = (20, 8) if variable("FHIRPUB_TEST_FULL") else (3, 2)
 _MAX_REQUESTS = 60
 _seconds = random.Random(20261121)
 
@@ -78,6 +79,7 @@ def test_a_killed_service_has_lost_nothing_that_it_acknowledged(
     assert in_doubt > _KILLS, "the kills came when nothing was under way"
 
 
+@mostly_on("mongodb")
 def test_workers_killed_with_their_supervisor_have_lost_nothing(
     two_workers: ServiceProcess,
 ) -> None:
@@ -95,6 +97,7 @@ def _all_went_on(publishers: Sequence[Publisher], answered: Sequence[int]) -> bo
     return all(len(p.acknowledged) > n for p, n in zip(publishers, answered, strict=True))
 
 
+@mostly_on("sqlite")
 def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServiceProcess) -> None:
     lab = two_workers.integrator()
     publishers = publishers_of(lab, seed=2000)
@@ -106,7 +109,7 @@ def test_a_killed_worker_is_replaced_while_clients_go_on(two_workers: ServicePro
     for thread in threads:
         thread.start()
 
-    for kill in range(4):
+    for kill in range(2):
         time.sleep(0.25)
         kill_one_worker(two_workers, kill % 2)
     answered = [len(publisher.acknowledged) for publisher in publishers]
@@ -147,6 +150,7 @@ def _all_answer(lab: Integrator) -> bool:
     return all(lab.get("/fhir/r4/DiagnosticReport").status == 200 for _ in range(16))
 
 
+@mostly_on("sqlite")
 def test_a_killed_supervisor_leaves_no_workers_behind(two_workers: ServiceProcess) -> None:
     workers = two_workers.workers
 

@@ -15,6 +15,7 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.batches import BASE, TYPE, bundle, id_of, registering, send, statuses
+from tests.faults.stores import mostly_on
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +43,7 @@ def _total(lab: Integrator) -> int:
     return total
 
 
+@mostly_on("mongodb")
 def test_a_batch_that_is_repeated_after_a_kill_registers_each_entry_once(
     process: ServiceProcess,
 ) -> None:

@@ -24,6 +24,7 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import patient
+from tests.faults.stores import mostly_on
 from tests.panels import RESULTS, panel, result, specimen
 from tests.waiting import wait_until
 
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.slow
 _NATIONAL = "https://registry.example/persons"
 _BASE = "/fhir/r4"
 _RESULTS = 12
-_KILLS = 8 if variable("FHIRPUB_TEST_FULL") else 3
+_KILLS = 8 if variable("FHIRPUB_TEST_FULL") else 2
 _seconds = random.Random(20261126)
 
 
@@ -153,6 +154,7 @@ def _has_begun_to_change(lab: Integrator, report: str, command: subprocess.Popen
     return answer.headers["etag"] != 'W/"1"' or command.poll() is not None
 
 
+@mostly_on("mongodb")
 def test_a_killed_relink_has_moved_the_report_and_all_results_or_nothing(
     process: ServiceProcess,
 ) -> None:

@@ -54,7 +54,7 @@ _FAR_AWAY_SECONDS = 120.0
 _FAILOVERS = (
     {"step_downs": 5, "kills": 5, "pauses": 2}
     if variable("FHIRPUB_TEST_FULL")
-    else {"step_downs": 3, "kills": 3, "pauses": 1}
+    else {"step_downs": 1, "kills": 1, "pauses": 1}
 )
 
 LosePrimary = Callable[[ReplicaSet], Mongod]

@@ -20,12 +20,13 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import PDF, register_body
 from tests.faults.load import check_store
+from tests.faults.stores import mostly_on
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 FULL = variable("FHIRPUB_TEST_FULL") == "1"
-HOW_MANY = 10_000 if FULL else 1_000
+HOW_MANY = 10_000 if FULL else 400
 SERVICE_KILLS = 10 if FULL else 2
 COMMAND_KILLS = 2 if FULL else 1
 
@@ -98,6 +99,7 @@ def order_faults() -> list[str]:
     return ["interruption", *kills]
 
 
+@mostly_on("sqlite")
 def test_a_folder_is_loaded_once_while_service_and_command_are_killed(
     service: ServiceProcess, tmp_path: Path
 ) -> None:

@@ -19,11 +19,12 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import PDF, register_body
+from tests.faults.stores import mostly_on
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-KILLS = 30 if variable("FHIRPUB_TEST_FULL") else 3
+KILLS = 30 if variable("FHIRPUB_TEST_FULL") else 2
 EACH = 10
 _random = random.Random(20261126)
 
@@ -77,6 +78,7 @@ def has_more(folder: Path, than: int) -> bool:
     return len(names(folder)) > than
 
 
+@mostly_on("sqlite")
 def test_a_watcher_that_is_killed_publishes_each_report_once(
     service: ServiceProcess, tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def check_service(lab: Integrator, expected: set[str]) -> None:
         assert base64.b64decode(attached["data"]) == pdf(report["identifier"][0]["value"])
 
 
+@mostly_on("sqlite")
 def test_a_watcher_goes_on_when_the_service_is_back(
     service: ServiceProcess, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ import pytest
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import register_body
+from tests.faults.stores import mostly_on
+from tests.quick_service import QUICK
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -30,7 +32,7 @@ def process(tmp_path: Path, store_url: str) -> Iterator[ServiceProcess]:
         "storage": {"url": store_url},
         "quotas": {"tenant_registrations_per_day": 40, "client_requests_at_a_time": 50},
     }
-    with ServiceProcess(tmp_path, workers=2, settings=settings) as running:
+    with ServiceProcess(tmp_path, workers=2, settings=settings, module=QUICK) as running:
         yield running
 
 
@@ -55,6 +57,7 @@ def wait_for_midnight() -> None:
         time.sleep(left + 1)
 
 
+@mostly_on("mongodb")
 def test_two_workers_share_the_registrations_of_a_day_and_keep_them_when_killed(
     process: ServiceProcess,
 ) -> None:
@@ -80,6 +83,7 @@ def test_two_workers_share_the_registrations_of_a_day_and_keep_them_when_killed(
     assert registered(other, range(5)) == {201: 5}
 
 
+@mostly_on("sqlite")
 def test_a_limit_that_is_set_while_the_service_runs_is_applied_by_every_worker(
     process: ServiceProcess,
 ) -> None:

@@ -65,6 +65,12 @@ class Deployment:
         return ServiceProcess(folder, settings=settings, python=python)
 
 
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the sources of other releases."""
+    return tmp_path_factory.mktemp("releases")
+
+
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with Receiver() as running:
@@ -85,10 +91,14 @@ def receiver() -> Iterator[Receiver]:
     ],
 )
 def test_an_older_commit_is_replaced_while_clients_publish(
-    commit: Callable[[], str], store_url: str, tmp_path: Path, receiver: Receiver
+    commit: Callable[[], str],
+    store_url: str,
+    tmp_path: Path,
+    releases: Path,
+    receiver: Receiver,
 ) -> None:
     """If a change of a schema must break this, the changelog asks to stop all older processes."""
-    python = python_of(commit(), tmp_path)
+    python = python_of(commit(), releases)
     with Deployment(tmp_path, store_url, old=python) as deployment:
         replace_old_by_new(deployment, receiver)
         if commit is oldest_commit_with_these_schemas:  # the way back is open
@@ -125,9 +135,9 @@ def check_events(receiver: Receiver, reports: int) -> None:
 
 
 def test_a_process_starts_again_on_a_store_that_a_newer_release_has_upgraded_for_both(
-    store_url: str, tmp_path: Path, receiver: Receiver
+    store_url: str, tmp_path: Path, releases: Path
 ) -> None:
-    python = python_of_next_release(tmp_path, usable=True)
+    python = python_of_next_release(releases, usable=True)
     with Deployment(tmp_path, store_url, new=python) as deployment:
         lab = integrator_of(deployment.old)
         deployment.new.start()
@@ -143,9 +153,9 @@ def test_a_process_starts_again_on_a_store_that_a_newer_release_has_upgraded_for
 
 
 def test_a_process_that_cannot_use_an_upgraded_store_is_not_ready_and_does_not_start_again(
-    store_url: str, tmp_path: Path
+    store_url: str, tmp_path: Path, releases: Path
 ) -> None:
-    python = python_of_next_release(tmp_path, usable=False)
+    python = python_of_next_release(releases, usable=False)
     with Deployment(tmp_path, store_url, new=python) as deployment:
         old, new = deployment.old, deployment.new
         assert readiness(old) == HTTPStatus.OK

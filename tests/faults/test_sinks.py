@@ -1,6 +1,6 @@
 """Processes that send to a sink are killed again and again; no event is lost, and order is kept.
 
-With FHIRPUB_TEST_FULL set, there are 10,000 events and 20 kills instead of 300 and 3.
+With FHIRPUB_TEST_FULL set, there are 10,000 events and 20 kills instead of 200 and 2.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import pytest
 
 from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
+from tests.faults.stores import mostly_on
 from tests.faults.webhook_checks import Reporters, Truth, impatient, kill_while, truth_of
 from tests.plugin_examples import example, install
 
 pytestmark = pytest.mark.slow
 
-EVENTS, KILLS = (10_000, 20) if variable("FHIRPUB_TEST_FULL") else (300, 3)
+EVENTS, KILLS = (10_000, 20) if variable("FHIRPUB_TEST_FULL") else (200, 2)
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def service(
         yield process
 
 
+@mostly_on("mongodb")
 def test_no_event_is_lost_and_order_is_kept_whichever_process_is_killed(
     service: ServiceProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,10 @@ _REGISTER = "/fhir/r4/DiagnosticReport/$register"
 _DRAIN_SECONDS = 8.0
 
 
+one_process = pytest.mark.parametrize("process", [1], ids=["one process"], indirect=True)
+two_workers = pytest.mark.parametrize("process", [2], ids=["two workers"], indirect=True)
+
+
 @pytest.fixture(params=[1, 2], ids=["one process", "two workers"])
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServiceProcess]:
     settings = {"server": {"drain_seconds": _DRAIN_SECONDS}}
@@ -102,6 +106,7 @@ def test_a_body_on_its_way_is_still_taken_and_answered(process: ServiceProcess) 
     assert lab.register(body).body == answer
 
 
+@one_process
 def test_a_large_answer_on_its_way_arrives_whole(process: ServiceProcess) -> None:
     lab = process.integrator()
     documents = [document(b"%PDF-" + os.urandom(4_000_000)) for _ in range(4)]
@@ -111,9 +116,9 @@ def test_a_large_answer_on_its_way_arrives_whole(process: ServiceProcess) -> Non
     with closing(slow_reader(process.port)) as reading:
         asked = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}\r\n\r\n"
         reading.sendall(asked.encode())
-        time.sleep(0.7)
+        time.sleep(0.3)
         process.terminate()
-        time.sleep(0.7)
+        time.sleep(0.3)
         status, answer = answer_on(reading)
 
     assert process.wait() == 0
@@ -132,6 +137,7 @@ def slow_reader(port: int) -> socket.socket:
     return reading
 
 
+@two_workers
 def test_idle_connections_do_not_hold_the_stop_up(process: ServiceProcess) -> None:
     idle = [socket.create_connection(("127.0.0.1", process.port)) for _ in range(5)]
     time.sleep(0.2)
@@ -194,7 +200,7 @@ def test_ctrl_c_stops_it_as_sigterm_does(process: ServiceProcess) -> None:
 
 def test_a_stop_while_a_worker_is_replaced_ends_all(tmp_path: Path) -> None:
     with ServiceProcess(tmp_path, workers=2) as process:
-        for delay in (0.0, 0.002, 0.01, 0.05, 0.2):
+        for delay in (0.0, 0.01, 0.2):
             os.kill(process.workers[0], signal.SIGKILL)
             time.sleep(delay)
             process.terminate()
@@ -203,7 +209,7 @@ def test_a_stop_while_a_worker_is_replaced_ends_all(tmp_path: Path) -> None:
             process.start()
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.2])
 def test_a_stop_while_workers_are_starting_is_a_stop(tmp_path: Path, delay: float) -> None:
     process = ServiceProcess(tmp_path, workers=2)
 
@@ -227,31 +233,17 @@ def test_a_worker_that_ends_while_it_starts_is_status_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_port_that_is_taken_is_one_line_and_status_1(
-    process: ServiceProcess, tmp_path: Path, workers: int
-) -> None:
-    folder = tmp_path / "second"
-    folder.mkdir()
-    settings = {"server": {"port": process.port}}
-    second = ServiceProcess(folder, workers=workers, settings=settings)
-
-    with pytest.raises(RuntimeError, match="not ready"), second:
-        pass
+def test_a_port_that_is_taken_is_one_line_and_status_1(tmp_path: Path, workers: int) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0), reuse_port=True)) as other:
+        port = other.getsockname()[1]
+        second = ServiceProcess(tmp_path, workers=workers, settings={"server": {"port": port}})
+        with pytest.raises(RuntimeError, match="not ready"), second:
+            pass
 
     (line,) = second.errors.read_text().splitlines()
-    assert f"port {process.port}" in line
+    assert f"port {port}" in line
     assert "--port" in line
     assert second.status == 1
-
-
-def test_two_stops_at_once_are_one(process: ServiceProcess) -> None:
-    threads = [threading.Thread(target=process.terminate) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert process.wait() == 0
 
 
 def test_stops_until_the_end_are_one(process: ServiceProcess) -> None:

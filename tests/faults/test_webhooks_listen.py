@@ -13,11 +13,12 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver, Reply
 from tests.bodies import register_body
+from tests.faults.stores import mostly_on
 from tests.listening import listening
 
 pytestmark = pytest.mark.slow
 
-KILLS = 30 if variable("FHIRPUB_TEST_FULL") else 3
+KILLS = 30 if variable("FHIRPUB_TEST_FULL") else 2
 EACH = 20
 _random = random.Random(20261127)
 
@@ -31,6 +32,7 @@ def service(tmp_path: Path, store_url: str) -> Iterator[ServiceProcess]:
         yield process
 
 
+@mostly_on("mongodb")
 def test_a_listener_that_is_killed_loses_nothing_and_keeps_the_order(
     service: ServiceProcess, tmp_path: Path
 ) -> None:
@@ -57,6 +59,7 @@ def test_a_listener_that_is_killed_loses_nothing_and_keeps_the_order(
     assert len(sequences) <= total + KILLS
 
 
+@mostly_on("sqlite")
 def test_a_listener_outlasts_a_service_that_is_killed_and_started_again(
     service: ServiceProcess, tmp_path: Path
 ) -> None:

@@ -31,12 +31,15 @@ _FAREWELL_SECONDS = 0.5
 _PATIENCE_SECONDS = 300.0
 """A killed member replays its journal: with two sets on a busy machine that takes long."""
 _POLL_SECONDS = 0.02
+SMALL_JOURNAL = ["--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=16MB)"]
+"""Without this option it takes 300 MB from the start."""
 # A set of one writes its journal only at this interval when it reads `linearizable`. A secondary
 # whose source falls silent waits this number of seconds before it chooses another.
 _OPTIONS = f"""
     --replSet {SET_NAME} --bind_ip {HOST} --nounixsocket --timeStampFormat iso8601-utc
     --wiredTigerCacheSizeGB 0.25 --oplogSize 64
     --journalCommitInterval 5
+    {" ".join(SMALL_JOURNAL)}
     --setParameter enableTestCommands=1
     --setParameter diagnosticDataCollectionEnabled=false
     --setParameter oplogNetworkTimeoutBufferSeconds=1

@@ -17,6 +17,7 @@ from pymongo.synchronous.database import Database as PymongoDatabase
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb.store import MongoStore, from_url
 from tests.mongod.executable import executable
+from tests.mongod.server import SMALL_JOURNAL
 
 Database = PymongoDatabase[dict[str, Any]]
 Admin = pymongo.MongoClient[dict[str, Any]]
@@ -32,7 +33,7 @@ def start_mongod(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes]
         port = free.getsockname()[1]
     command = [str(executable()), "--dbpath", str(folder), "--port", str(port)]
     command += ["--bind_ip", "127.0.0.1", "--setParameter", "enableTestCommands=1"]
-    command += ["--wiredTigerCacheSizeGB", "0.5", *arguments]
+    command += ["--wiredTigerCacheSizeGB", "0.5", *SMALL_JOURNAL, *arguments]
     with (folder / "mongod.log").open("wb") as log:
         return subprocess.Popen(command, stdout=log, stderr=log), port
 

@@ -50,7 +50,7 @@ async def test_a_version_waits_for_no_long_ones_of_two_tenants(
     url: str, admin: Admin, long: Callable[[], Version]
 ) -> None:
     store = await start_behind_faults(f"{url}&appName=tried", deadline_seconds=30, production=True)
-    with failing(admin, "insert", times=2, blockConnection=True, blockTimeMS=5_000):
+    with failing(admin, "insert", times=2, blockConnection=True, blockTimeMS=3_000):
         adding = []
         for tenant in (LAB, LAB, "third", "third"):
             adding.append(asyncio.create_task(store.add(tenant, long())))
@@ -70,7 +70,7 @@ async def test_a_small_version_waits_for_none_of_a_megabyte_that_came_with_it(
     large = a_version(documents=tuple(blob.sha256 for blob in blobs))
     namespace = f"{database.name}.{schema.BLOB}"
     with failing(
-        admin, "insert", namespace=namespace, times=1, blockConnection=True, blockTimeMS=3_000
+        admin, "insert", namespace=namespace, times=1, blockConnection=True, blockTimeMS=2_000
     ):
         adding = asyncio.create_task(store.add(LAB, large, blobs))
         small = asyncio.create_task(store.add(OTHER, a_version()))
@@ -114,7 +114,7 @@ async def test_a_small_version_waits_for_no_large_document_of_another_tenant(
     store = await start_behind_faults(f"{url}&appName=tried", deadline_seconds=30, production=True)
     pieces = f"{database.name}.{schema.PIECE}"
     with failing(
-        admin, "insert", namespace=pieces, times=8, blockConnection=True, blockTimeMS=2_000
+        admin, "insert", namespace=pieces, times=8, blockConnection=True, blockTimeMS=1_000
     ):
         blobs = [large() for _ in range(4)]
         adding = [

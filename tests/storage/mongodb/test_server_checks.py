@@ -148,7 +148,10 @@ async def test_credentials_that_the_server_refuses_are_a_wrong_configuration(url
     assert "secret-word" not in str(refused.value)
 
 
-async def test_a_server_that_cannot_be_reached_is_unavailable_in_time() -> None:
+async def test_a_server_that_cannot_be_reached_is_unavailable_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mongodb, "_START_SECONDS", 1.0)
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     begun = time.monotonic()

@@ -236,7 +236,7 @@ def test_a_server_of_an_unknown_authority_is_refused_in_the_guides_words(
 ) -> None:
     known = f"&tlsCAFile={Authority(tmp_path).file}" if which == "another" else ""
     # The driver tries again until then; without it, for the ten seconds of a start.
-    once = "&serverSelectionTimeoutMS=5000"
+    once = "&serverSelectionTimeoutMS=2000"
 
     status, findings, _ = check(f"{url_for(guarded, ROLES)}&tls=true{known}{once}")
 

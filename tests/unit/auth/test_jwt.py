@@ -503,7 +503,7 @@ def mutated(token: str, kind: str, place: int, text: str) -> str:
 
 
 @settings(
-    max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(mutations=st.lists(MUTATIONS, min_size=1, max_size=3))
 async def test_no_mutated_token_is_accepted(
@@ -528,7 +528,7 @@ JSON_VALUES = st.recursive(
 
 
 @settings(
-    max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     name=st.sampled_from(["iss", "aud", "exp", "sub", "jti", "client_id", "org_id", "scope"]),

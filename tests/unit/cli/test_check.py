@@ -25,6 +25,13 @@ from tests.plugin_examples import example, install, write_metadata
 from tests.storage.older_sqlite_files import to_version_11
 
 
+def warnings_of(done: Any) -> list[str]:
+    """Return the warnings of a check, without the one for a test whose folder is in memory."""
+    findings = json.loads(done.stdout)
+    texts = [finding["text"] for finding in findings if finding["level"] == "warning"]
+    return [text for text in texts if "is on a file system (" not in text]
+
+
 def test_a_fresh_folder_is_fine(run: Any) -> None:
     done = run("check", "--json")
 
@@ -89,9 +96,8 @@ def test_trouble_is_found_and_named(
 def test_production_without_tls_is_a_warning(run: Any) -> None:
     done = run("check", "--json", FHIRPUB_AUTH__ENVIRONMENT="production")
 
-    warnings = [load for load in json.loads(done.stdout) if load["level"] == "warning"]
     assert done.returncode == 0
-    assert [warning["text"].partition(" is ")[0].split(" should")[0] for warning in warnings] == [
+    assert [text.partition(" is ")[0].split(" should")[0] for text in warnings_of(done)] == [
         "[server] base_url",
         "[auth] audience",
         "[server] trusted_proxies",
@@ -213,7 +219,8 @@ def test_a_settings_file_with_a_password_that_all_can_read_is_a_warning_without_
 ) -> None:
     file = tmp_path / "f.toml"
     file.write_text(
-        "[storage]\ndeadline_seconds = 1\nurl = 'mongodb://u:secret-word@127.0.0.1:1/x'"
+        "[storage]\ndeadline_seconds = 1\n"
+        "url = 'mongodb://u:secret-word@127.0.0.1:1/x?serverSelectionTimeoutMS=200'"
     )
     file.chmod(0o644)
 
@@ -382,15 +389,13 @@ def test_an_entry_of_more_tenants_than_one_or_of_none_is_a_warning(
 
     done = run("check", "--json", FHIRPUB_WEBHOOKS__ALLOW_NETWORKS=entry, **variables)
 
-    findings = json.loads(done.stdout)
-    warnings = [finding["text"] for finding in findings if finding["level"] == "warning"]
     assert done.returncode == 0
     if words:
-        (warning,) = warnings
+        (warning,) = warnings_of(done)
         assert warning.startswith(f"[webhooks] allow_networks: {entry}")
         assert words.format_map(names) in warning
     else:
-        assert warnings == []
+        assert warnings_of(done) == []
 
 
 OIDC = {

@@ -128,7 +128,7 @@ relaxed = settings(
 
 @pytest.mark.parametrize("type_name", RESOURCE_TYPES)
 def test_a_resource_made_from_the_element_tables_is_valid_for_both(type_name: str) -> None:
-    @settings(relaxed, max_examples=40)
+    @settings(relaxed, max_examples=20)
     @given(resource_of(type_name))
     def both_accept(resource: dict[str, Any]) -> None:
         assert [*SCHEMAS.explain(type_name, resource)] == []
@@ -139,7 +139,7 @@ def test_a_resource_made_from_the_element_tables_is_valid_for_both(type_name: st
 
 @pytest.mark.parametrize("type_name", RESOURCE_TYPES)
 def test_both_give_the_same_verdict_on_a_resource_with_mistakes(type_name: str) -> None:
-    @settings(relaxed, max_examples=60)
+    @settings(relaxed, max_examples=30)
     @given(mutated(type_name))
     def both_agree(mutants: list[dict[str, Any]]) -> None:
         for mutant in mutants:

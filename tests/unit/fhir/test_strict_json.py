@@ -178,6 +178,7 @@ def written(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 @example('{"a": 1, "a": 1}')
 @example('{"a": " ", "a": ""}')
 @example("[ 1.10]")
+@example(r'["\ud83e\uddea"]')
 def test_any_notation_is_read_as_by_a_strict_reader_of_others(text: str) -> None:
     raw = text.encode()
     try:

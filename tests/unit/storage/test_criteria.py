@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fhirpub.storage.criteria import (
@@ -99,6 +99,7 @@ VALUES = st.lists(
 KINDS = st.sampled_from([None, "", "family", "given"])
 
 
+@example(values=[("name", "a", "given")], wanted=[("a", "family")], negated=False)
 @given(
     values=VALUES,
     wanted=st.lists(st.tuples(NAMES, KINDS)),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhirpub.errors import FhirpubError, TooLarge
@@ -26,6 +26,8 @@ _RESOURCES = st.dictionaries(st.text(), _VALUES)
 _ENTRIES = st.lists(
     _VALUES | st.fixed_dictionaries({"resource": _RESOURCES, "request": _VALUES}), max_size=6
 )
+few = settings(max_examples=40)
+"""A Bundle has much that varies, and takes long to make."""
 _BLANKS = st.sampled_from(["", " ", "\n", "\r\n\t ", "  "])
 
 
@@ -49,6 +51,7 @@ def bundles(draw: st.DrawFn) -> tuple[list[Any], bytes]:
     return entries, written(bundle, blank=draw(_BLANKS), is_ascii=draw(st.booleans()))
 
 
+@few
 @given(bundles())
 def test_every_entry_and_its_resource_are_found(case: tuple[list[Any], bytes]) -> None:
     entries, body = case
@@ -65,6 +68,7 @@ def test_every_entry_and_its_resource_are_found(case: tuple[list[Any], bytes]) -
             assert json.loads(body[slice(*resource)]) == entry["resource"]
 
 
+@few
 @given(bundles(), st.integers(1, 300))
 def test_a_window_changes_nothing_but_may_be_too_small(
     case: tuple[list[Any], bytes], window: int
@@ -75,6 +79,7 @@ def test_a_window_changes_nothing_but_may_be_too_small(
         assert found_in(body, window=window) == found_in(body)
 
 
+@few
 @given(bundles(), st.data())
 def test_a_damaged_body_is_refused_or_divided(
     case: tuple[list[Any], bytes], data: st.DataObject
