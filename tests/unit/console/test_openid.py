@@ -1,4 +1,4 @@
-"""Whom an OpenID Connect provider names: what is believed of its answers, and what is not."""
+"""The answers of an OpenID Connect provider: what is believed of them, and what is not."""
 
 from __future__ import annotations
 
