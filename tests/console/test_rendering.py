@@ -21,6 +21,8 @@ def test_a_time_is_written_with_its_zone(stored: str, written: str) -> None:
     assert moment(stored) == written
 
 
-@pytest.mark.parametrize(("number", "written"), [(0, "0 bytes"), (1, "1 byte"), (1888, "1,888 bytes")])
+@pytest.mark.parametrize(
+    ("number", "written"), [(0, "0 bytes"), (1, "1 byte"), (1888, "1,888 bytes")]
+)
 def test_a_number_has_its_noun_in_the_right_form(number: int, written: str) -> None:
     assert counted(number, "byte") == written
