@@ -165,8 +165,8 @@ def add_person(tenant_id: str, target: Target, *, as_json: bool, **given: Any) -
     """Add a person of a tenant, who signs in to the console with passkeys.
 
     The link that is printed makes the first passkey; where people sign in at a provider
-    ([console] oidc_issuer), none is needed, and none is printed. A person has no secret, and gets no access
-    token: each application needs a client of its own.
+    ([console] oidc_issuer), none is needed, and none is printed. A person has no secret, and gets
+    no access token: each application needs a client of its own.
     """
     added = target.call(persons.ADD, tenant=tenant_id, **given)
     _warn_of_empty(given["scopes"])

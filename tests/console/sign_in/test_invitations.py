@@ -235,3 +235,19 @@ def test_a_person_is_invited_on_the_store_of_the_service_as_well(
     assert invited.exit_code == 0, invited.stderr
     url = json.loads(invited.stdout)["url"]
     assert Visitor(site.service).accept(url, Passkey(origin=ORIGIN)).status == 303
+
+
+def test_a_person_who_signs_in_at_a_provider_is_announced_no_link(tmp_path: Path) -> None:
+    config, key = config_in(
+        tmp_path,
+        oidc_issuer="https://login.example.org",
+        oidc_client_id="console",
+        oidc_client_secret="a-secret-of-the-console",
+    )
+    with RunningService(tmp_path, config=config) as running:
+        site = Site(service=running, operator_key=key)
+        words = ("client", "add-person", "--tenant", site.tenant().id, "--name", "ada@example.org")
+        said = site.run(*words, "--scope", "system/*.rs").stdout
+
+    assert "The link" not in said
+    assert "signs in at the provider" in said
