@@ -36,6 +36,16 @@ def test_endpoints_that_are_not_verified_are_before_those_that_are_paused(
     assert text.index("Ward unverified") < text.index("Pulled paused")
 
 
+def test_an_endpoint_that_is_read_offers_nothing_that_sends(lab: Integrator, tab: Tab) -> None:
+    pulled = lab.request("POST", ENDPOINTS, {"url": "pull:mine"}).json
+
+    page = tab.get(f"/console/endpoints/{pulled['id']}").body.decode()
+
+    assert "Its events are read and not sent" in page
+    assert not [act for act in ("/state/", "/trial/", "/rotate/", "/replay") if act in page]
+    assert f"{pulled['id']}/delete" in page
+
+
 def test_no_more_than_five_endpoints_are_shown(lab: Integrator, tab: Tab) -> None:
     for number in range(6):
         add_endpoint(lab, f"Ward {number}")
