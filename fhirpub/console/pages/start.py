@@ -10,9 +10,9 @@ from fhirpub.console.operators.overview import show_overview
 from fhirpub.console.pages.endpoints import BASE, level_of
 from fhirpub.console.summaries import summary_of
 from fhirpub.console.visit import Html, Page, Result, ServiceRefused, Visit
+from fhirpub.webhooks.transport.pull_url import is_pull
 
 _MOST = 5
-_PULLED = "pull:"
 _URGENCY = ("disabled", "unverified", "paused")
 _LATEST = (
     ("_count", str(_MOST)),
@@ -68,7 +68,7 @@ async def _endpoints(visit: Visit) -> Sequence[Mapping[str, Any]]:
 
 def _place(endpoint: Mapping[str, Any]) -> int:
     state = endpoint["state"]
-    is_well = state not in _URGENCY or endpoint["url"].startswith(_PULLED)
+    is_well = state not in _URGENCY or is_pull(endpoint["url"])
     return len(_URGENCY) if is_well else _URGENCY.index(state)
 
 
