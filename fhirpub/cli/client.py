@@ -29,6 +29,10 @@ _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
 _SEND_LINK = (
     "The link is shown only once and works once: send it to the person, and to nobody else."
 )
+_SIGNS_IN_ELSEWHERE = (
+    "The person signs in at the provider of [console] oidc_issuer. For a passkey as well: "
+    "fhirpub client invite {}"
+)
 _SECRETS_STAY = "Its secrets stay as they are: `fhirpub client rotate` creates a new one."
 
 
@@ -160,12 +164,15 @@ Example:
 def add_person(tenant_id: str, target: Target, *, as_json: bool, **given: Any) -> None:
     """Add a person of a tenant, who signs in to the console with passkeys.
 
-    The link that is printed makes the first passkey. A person has no secret, and gets no access
-    token: each application needs a client of its own.
+    The link that is printed makes the first passkey; where people sign in at a provider
+    ([console] oidc_issuer), none is needed, and none is printed. A person has no secret, and gets
+    no access token: each application needs a client of its own.
     """
     added = target.call(persons.ADD, tenant=tenant_id, **given)
     _warn_of_empty(given["scopes"])
-    then = "\n".join([*target.notes, _SEND_LINK])
+    is_invited = "url" in added
+    note = _SEND_LINK if is_invited else _SIGNS_IN_ELSEWHERE.format(added["client_id"])
+    then = "\n".join([*target.notes, note])
     print_record("Person added.", added, as_json=as_json, then=then)
 
 

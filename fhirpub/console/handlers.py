@@ -298,7 +298,7 @@ def _fields(body: bytes) -> dict[str, list[str]]:
 def _refusal(status: HTTPStatus, problems: list[str], request_id: str) -> Html:
     return Html(
         template="refusal.html",
-        title=status.phrase,
+        title=status.phrase.capitalize(),
         status=status,
         values={"problems": problems, "request_id": request_id},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,15 +70,36 @@ def summary_of(resource: Mapping[str, Any]) -> Summary:
     )
 
 
-def results_of(resources: Iterable[Mapping[str, Any]]) -> Sequence[Result]:
-    """Return those resources that have a value or parts with values, as rows."""
+def results_of(resources: Sequence[Mapping[str, Any]]) -> Sequence[Result]:
+    """Return those resources that have a value or parts with values, as rows.
+
+    They are in the order in which the first of them, such as a report, lists the others.
+    """
     rows = []
-    for resource in resources:
+    for resource in sorted(resources, key=_place_in(resources[0])):
         parts = resource.get("component", ())
         if _value_of(resource) or parts:
             rows.append(_result(resource, resource))
             rows += [_result(part, resource, is_part=True) for part in parts]
     return rows
+
+
+def _place_in(listing: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], int]:
+    """Return what places resources as another lists them; it comes first, all others last."""
+    listed = [
+        one["reference"]
+        for element in listing.values()
+        if isinstance(element, list)
+        for one in element
+        if isinstance(one, Mapping) and "reference" in one
+    ]
+    places = {reference: place for place, reference in enumerate(listed)}
+    places[_reference_to(listing)] = -1
+    return lambda resource: places.get(_reference_to(resource), len(listed))
+
+
+def _reference_to(resource: Mapping[str, Any]) -> str:
+    return f"{resource['resourceType']}/{resource['id']}"
 
 
 def _result(

@@ -69,15 +69,13 @@ def test_the_sign_in_is_in_order(visit: Visiting, view: View, service: RunningSe
     visited.capture("console-sign-in")
 
 
-def test_why_a_delivery_failed_is_four_pages_away_and_it_is_sent_again(
+def test_why_a_delivery_failed_is_two_clicks_away_and_it_is_sent_again(
     visit: Visiting, stage: Stage
 ) -> None:
     page = (visited := begin(visit, stage)).page
     visited.open("/console/")
 
-    page.get_by_role("link", name="Endpoints").first.click()
-    page.get_by_role("link", name="Ward system").click()
-    page.get_by_role("link", name="All deliveries").click()
+    page.get_by_role("link", name="retrying deliveries of Ward system").click()
     page.locator(f'a[href$="{stage.event}"]').click()
     expect(page.get_by_text("the answer was 502, not 2xx").first).to_be_visible()
     expect(page.get_by_text(ANSWER.decode()).first).to_be_visible()

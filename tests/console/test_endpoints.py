@@ -133,7 +133,7 @@ def test_deliveries_are_sent_again_by_their_time_and_state(
         page_of(endpoint, "replay"), {"status": "delivered", "since": "2026-01-01T00:00"}
     )
 
-    assert "1 deliveries are sent again." in text_of(page)
+    assert "1 delivery is being sent again." in text_of(page)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,17 @@ def test_a_report_is_shown_with_its_results(lab: Integrator, tab: Tab) -> None:
     assert "Hemoglobin 17.5 g/dL High 12 to 16 g/dL final" in page
 
 
+def test_the_results_are_in_the_order_of_the_report(lab: Integrator, tab: Tab) -> None:
+    names = ["Sodium", "Albumin", "Potassium", "Chloride", "Calcium"]
+    body = panel("A-1", *(result(name, 4.1) for name in names))
+    answer = lab.request("POST", "/fhir/r4/DiagnosticReport/$register", body)
+    id_ = answer.json["parameter"][0]["resource"]["id"]
+
+    text = text_of(tab.get(f"{REPORTS}/{id_}")).partition("Elements")[0]
+
+    assert sorted(names, key=text.index) == names
+
+
 def test_a_report_has_its_document_in_a_frame(lab: Integrator, tab: Tab) -> None:
     page = tab.get(f"{REPORTS}/{publish(lab, 'A-1')}").body.decode()
     source = page.partition("<iframe")[2].partition('src="')[2].partition('"')[0]

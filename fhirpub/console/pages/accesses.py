@@ -2,61 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.audit.event import AUDIT_EVENT
+from fhirpub.console.pages.resources import next_page
 from fhirpub.console.visit import Html, Page, PageRefused, Result, Visit, address
 
+SECTION = "accesses"
 _PER_PAGE = "50"
+_MOST_NAMES = 5
+_UUID_REST = re.compile("(?<=[0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OUTCOMES = {"0": ("done", "good"), "4": ("refused", "bad"), "8": ("failed", "bad")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    parameter: str
+    label: str
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """What was accessed, and the page that shows it, if there is one."""
+
+    full: str
+    path: str = ""
+
+    @property
+    def short(self) -> str:
+        """The name without most of a long id, which would fill the table."""
+        return _UUID_REST.sub("…", self.full)
+
+
 _FILTERS = {
-    "request": "entity:identifier",
-    "resource": "entity",
-    "patient": "patient",
-    "client": "agent",
-    "act": "subtype",
+    "request": _Filter("entity:identifier", "Request id"),
+    "resource": _Filter("entity", "Resource", "Type/id"),
+    "patient": _Filter("patient", "Patient", "id"),
+    "client": _Filter("agent", "Client", "id"),
+    "act": _Filter("subtype", "Action", "read"),
 }
-"""The parameter of the search for each field of the form."""
 
 
 async def show_list(visit: Visit) -> Result:
     """Find accesses."""
     if visit.console.services.audit is None:
         raise PageRefused("The service keeps no audit trail.")
+    found = await visit.get(f"/fhir/r4/{AUDIT_EVENT}", _query(visit))
+    values = {
+        "rows": [_row(entry["resource"]) for entry in found.get("entry", [])],
+        "query": visit.query,
+        "fields": _FILTERS,
+        "following": next_page(visit, found, SECTION),
+    }
+    return Html(template="accesses.html", title="Accesses", section=SECTION, values=values)
+
+
+def _query(visit: Visit) -> list[tuple[str, str]]:
     query = [("_count", _PER_PAGE)]
-    for name, parameter in _FILTERS.items():
+    for name, one in _FILTERS.items():
         if text := visit.query.get(name, "").strip():
-            query.append((parameter, text))
+            query.append((one.parameter, text))
     for name, prefix in (("since", "ge"), ("until", "le")):
         if day := visit.query.get(name, "").strip():
             query.append(("date", f"{prefix}{day}"))
-    found = await visit.get(f"/fhir/r4/{AUDIT_EVENT}", query)
-    rows = [_row(entry["resource"]) for entry in found.get("entry", [])]
-    values = {"rows": rows, "query": visit.query, "fields": _FILTERS}
-    return Html(template="accesses.html", title="Accesses", section="accesses", values=values)
+    if cursor := visit.query.get("cursor"):
+        query.append(("_cursor", cursor))
+    return query
 
 
 def _row(event: Mapping[str, Any]) -> dict[str, Any]:
-    agents = event.get("agent", [{}])
-    entities = [one.get("what", {}) for one in event.get("entity", [])]
+    agent = event.get("agent", [{}])[0]
+    who = agent.get("who", {})
+    names = list(dict.fromkeys(_names(event)))
+    is_begun = "begun" in event.get("outcomeDesc", "")
+    outcome = ("begun", "") if is_begun else _OUTCOMES.get(event.get("outcome", ""), ("", ""))
     return {
         "at": event.get("recorded", ""),
         "what": ", ".join(one.get("code", "") for one in event.get("subtype", [])[-1:]),
-        "who": agents[0].get("who", {}).get("display")
-        or agents[0].get("who", {}).get("identifier", {}).get("value", ""),
-        "address": agents[0].get("network", {}).get("address", ""),
-        "outcome": event.get("outcome", ""),
-        "entities": [
-            {"name": reference, "path": _path_of(reference)}
-            for one in entities
-            if (reference := str(one.get("reference", "")))
-        ],
+        "who": _Name(str(who.get("display") or who.get("identifier", {}).get("value", ""))),
+        "address": agent.get("network", {}).get("address", ""),
+        "outcome": outcome,
+        "names": names[:_MOST_NAMES],
+        "more": max(0, len(names) - _MOST_NAMES),
+        "request": _request_id(event),
     }
 
 
-def _path_of(reference: str) -> str:
-    parts = reference.split("/")
-    return address("resources", parts[0], parts[1]) if len(parts) > 1 else ""
+def _names(event: Mapping[str, Any]) -> Iterator[_Name]:
+    """Yield the names of what was accessed, whichever version it was."""
+    for entity in event.get("entity", []):
+        name = entity.get("what", {}).get("reference") or entity.get("name", "")
+        kind, _, id_ = name.partition("/_history")[0].partition("/")
+        if kind == "Endpoint":
+            yield _Name(name, address("endpoints", id_))
+        elif id_:
+            is_read = "reference" in entity["what"] and kind != "Binary"
+            yield _Name(f"{kind}/{id_}", address("resources", kind, id_) if is_read else "")
+
+
+def _request_id(event: Mapping[str, Any]) -> str:
+    return next(
+        (
+            str(entity["what"]["identifier"]["value"])
+            for entity in event.get("entity", [])
+            if entity.get("type", {}).get("code") == "XrequestId"
+        ),
+        "",
+    )
 
 
 PAGES = (Page(method="GET", path="/accesses", run=show_list, audience="integrator"),)

@@ -48,7 +48,7 @@ async def show_delivery(visit: Visit) -> Result:
         "level": level_of,
         "replayed": visit.query.get("replayed", ""),
     }
-    title = f"{delivery['event_type']} {delivery['sequence']}"
+    title = f"Delivery {delivery['sequence']}"
     return Html(template="delivery.html", title=title, section=SECTION, values=values)
 
 

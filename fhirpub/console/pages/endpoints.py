@@ -21,6 +21,7 @@ from fhirpub.console.visit import (
     address,
 )
 from fhirpub.storage.webhook_contract import Payload
+from fhirpub.webhooks.transport.pull_url import is_pull
 
 BASE = "/webhooks/v1"
 SECTION = "endpoints"
@@ -48,6 +49,7 @@ async def show_endpoint(visit: Visit) -> Result:
     latest = await visit.get(f"{path}/deliveries", [("limit", _LATEST)])
     values = {
         "endpoint": endpoint,
+        "is_read": is_pull(endpoint["url"]),
         "stats": stats,
         "deliveries": latest["deliveries"],
         "day": spark(stats["by_hour"], title="Attempts of each hour of the last day"),

@@ -41,7 +41,7 @@ async def show_list(visit: Visit) -> Result:
         ],
         "titles": _COLUMNS,
         "total": found.get("total"),
-        "following": _next_page(visit, type_name, found),
+        "following": next_page(visit, found, "resources", type_name),
     }
     return Html(template="resources.html", title=type_name, section=type_name, values=values)
 
@@ -166,11 +166,10 @@ def _cursor(bundle: Mapping[str, Any]) -> str:
     return next(iter(given.get("_cursor", [])), "")
 
 
-def _next_page(visit: Visit, type_name: str, bundle: Mapping[str, Any]) -> str:
+def next_page(visit: Visit, bundle: Mapping[str, Any], *segments: str) -> str:
+    """Return the path of the page of a search that follows this one; empty if there is none."""
     cursor = _cursor(bundle)
-    if not cursor:
-        return ""
-    return address("resources", type_name, **{**visit.query, "cursor": cursor})
+    return address(*segments, **{**visit.query, "cursor": cursor}) if cursor else ""
 
 
 def _referring(resource: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> list[str]:

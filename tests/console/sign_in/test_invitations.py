@@ -245,3 +245,17 @@ def test_an_invitation_signs_nobody_in_without_a_passkey(site: Site) -> None:
 
     assert refused.status == 403
     assert not visitor.is_signed_in()
+def test_a_person_who_signs_in_at_a_provider_is_announced_no_link(tmp_path: Path) -> None:
+    config, key = config_in(
+        tmp_path,
+        oidc_issuer="https://login.example.org",
+        oidc_client_id="console",
+        oidc_client_secret="a-secret-of-the-console",
+    )
+    with RunningService(tmp_path, config=config) as running:
+        site = Site(service=running, operator_key=key)
+        words = ("client", "add-person", "--tenant", site.tenant().id, "--name", "ada@example.org")
+        said = site.run(*words, "--scope", "system/*.rs").stdout
+
+    assert "The link" not in said
+    assert "signs in at the provider" in said

@@ -129,7 +129,7 @@ def listen(config: Config, service_options: ServiceOptions, **given: Any) -> Non
     file = words.state or usual_file(words.name, found.base, found.grant["client_id"])
     with Position.locked(file) as position:
         asyncio.run(_listen(found, words, position))
-        click.echo(f"Stopped behind event {position.sequence}.", err=True)
+        click.echo(f"Stopped after event {position.sequence}.", err=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ class Listener:
         await self.queue.open(self.position.endpoint)
         after = await self._begin(start)
         begun()
-        click.echo(f"Waiting for events behind {after}; Ctrl-C ends this.", err=True)
+        click.echo(f"Waiting for events after {after}; Ctrl-C ends this.", err=True)
         while True:
             page = await self.queue.after(after)
             self._note_gap(after, page.events)

@@ -105,7 +105,7 @@ def test_the_next_run_continues_where_this_one_stopped(
         register(lab, 1, 2)
         receiver.wait(2)
         assert run.end() == 0
-        assert "Stopped behind event 2." in run.notes
+        assert "Stopped after event 2." in run.notes
     register(lab, 3)
     with listening(lab, tmp_path, *words):
         receiver.wait(3)
@@ -124,7 +124,7 @@ def test_a_signal_amid_an_attempt_lets_it_end(
 
         assert run.end() == 0
 
-    assert "Stopped behind event 1." in run.notes
+    assert "Stopped after event 1." in run.notes
     assert "-> 204" in run.output
 
 
