@@ -176,3 +176,11 @@ def test_content_of_reports_is_escaped(path: str, lab: Integrator, tab: Tab) -> 
         assert "<script>alert" not in text
         assert "<img src=x" not in text
         assert "\"'><img" not in text
+
+
+@pytest.mark.parametrize("smuggled", ["%2F_history%2F1%3F", "%2F_history%3Fx%3D", "%3F_count%3D1"])
+def test_an_id_asks_for_nothing_else(smuggled: str, lab: Integrator, tab: Tab) -> None:
+    id_ = publish(lab, "A-1")
+
+    assert tab.get(f"{REPORTS}/{id_}{smuggled}/history").status == 404
+    assert tab.get(f"{REPORTS}/{id_}{smuggled}").status == 404
