@@ -251,6 +251,9 @@ class DocumentHandler(_SessionReader, BinaryHandler):
         if later is not None:
             await later
 
+    def set_private_caching(self) -> None:
+        """Keep documents out of caches as pages are: others may use the computer later."""
+
     def finish_with(self, body: ResponseBody) -> None:
         """Send the document under a policy by which pages of the console frame it."""
         self.headers["Content-Security-Policy"] = _POLICY_OF_DOCUMENTS

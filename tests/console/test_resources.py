@@ -94,6 +94,7 @@ def test_a_document_that_is_no_pdf_is_not_framed(lab: Integrator, tab: Tab) -> N
     shown = tab.get(f"/console/documents/{source}")
 
     assert "<iframe" not in page
+    assert shown.headers["cache-control"] == "no-store"
     assert shown.headers["content-security-policy"] == POLICY
 
 
