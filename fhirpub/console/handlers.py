@@ -42,6 +42,8 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+_CODE = frozenset("script style worker sharedworker serviceworker audioworklet xslt".split())
+"""What a browser would run or apply, by Sec-Fetch-Dest: a document is never code of a page."""
 _POLICY_OF_DOCUMENTS = "sandbox; default-src 'none'; frame-ancestors 'self'"
 _PROTECTION = {
     "Cache-Control": "no-store",
@@ -244,7 +246,8 @@ class DocumentHandler(_SessionReader, BinaryHandler):
     async def prepare(self) -> None:
         """Let the session of the browser take the place of a token."""
         session = await self.session()
-        if session is None or session.caller is None:
+        code = self.request.headers.get("Sec-Fetch-Dest", "") in _CODE
+        if session is None or session.caller is None or code:
             raise NotPermitted
         self.authenticated = session.caller
         later = super().prepare()

@@ -185,3 +185,15 @@ def test_an_id_asks_for_nothing_else(smuggled: str, lab: Integrator, tab: Tab) -
 
     assert tab.get(f"{REPORTS}/{id_}{smuggled}/history").status == 404
     assert tab.get(f"{REPORTS}/{id_}{smuggled}").status == 404
+
+
+@pytest.mark.parametrize("purpose", ["script", "style", "worker", "serviceworker"])
+def test_a_document_is_no_code_of_a_page(purpose: str, lab: Integrator, tab: Tab) -> None:
+    script = document(b"alert(1)", contentType="text/javascript")
+    id_ = publish(lab, "A-1", presentedForm=[script])
+    page = tab.get(f"{REPORTS}/{id_}").body.decode()
+    source = page.partition('href="/console/documents/')[2].partition('"')[0]
+    path = f"/console/documents/{source}"
+
+    assert tab.get(path, **{"Sec-Fetch-Dest": purpose}).status == 403
+    assert tab.get(path, **{"Sec-Fetch-Dest": "document"}).status == 200
