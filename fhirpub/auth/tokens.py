@@ -15,7 +15,7 @@ from fhirpub.auth.bearer import bearer_token
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.client_status import ClientStatusCache
 from fhirpub.auth.client_use import ClientUses
-from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, ends_soon, is_person
+from fhirpub.auth.clients import MAX_SCOPE_CHARACTERS, ends_soon
 from fhirpub.auth.issuers.trust import OtherIssuers
 from fhirpub.auth.keys import FRESH_SECONDS, KeyRing
 from fhirpub.auth.revocation import record_revocation
@@ -204,13 +204,8 @@ class Tokens:
         standing = await self._standings.with_key(client_id, kid)
         tenant = standing.admit(jti, self._config.environment, kid=kid)
         self._uses.note(client_id)
-        return Caller(
-            tenant,
-            client_id,
-            standing.scopes,
-            standing.networks,
-            scopes_count=standing.client is not None and is_person(standing.client),
-        )
+        scopes, networks = standing.scopes, standing.networks
+        return Caller(tenant, client_id, scopes, networks, scopes_count=standing.is_person)
 
     async def end_session(self, token: RevokedToken) -> None:
         """End a session of a client. Raises NoSuchRecord, Throttled, StoreUnavailable."""
