@@ -6,11 +6,13 @@ import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import organization, parameters, patient, report
+from tests.console.crowd import add_crowd
 from tests.console.tabs import Tab
 from tests.console.turns import measured
 
 REPORTS = "/console/resources/DiagnosticReport"
 MOST_MILLISECONDS = 20
+PERSONS = 150
 EXTENSIONS = [
     {"url": f"http://x.example/{number}", "valueString": f"<{number}>"} for number in range(6_000)
 ]
@@ -45,4 +47,18 @@ def test_a_large_page_leaves_the_event_loop_to_others(
 
     assert page.status == 200
     assert shown in page.body.decode()
+    assert turns.longest < MOST_MILLISECONDS
+
+
+def test_a_list_of_persons_leaves_the_event_loop_to_others(
+    console: RunningService, lab: Integrator, operator: Tab
+) -> None:
+    add_crowd(console, lab.tenant, PERSONS)
+    path = f"/console/operations/clients?tenant={lab.tenant.id}"
+    operator.get(path)
+
+    with measured(console) as turns:
+        page = operator.get(path)
+
+    assert f"{PERSONS + 1} in all" in page.body.decode()
     assert turns.longest < MOST_MILLISECONDS

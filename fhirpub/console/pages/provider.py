@@ -86,9 +86,10 @@ async def _person_named(visit: Visit, claimed: str) -> Client:
     found = await store.client(claimed)
     if found is not None and is_person(found):
         return found
-    people = {one.id: one for one in await store.clients() if is_person(one)}
+    named = [one for one in await store.clients() if one.name == claimed]
+    people = {one.id: one for one in named if is_person(one)}
     try:
-        id_ = only_one("person", claimed, (i for i, one in people.items() if one.name == claimed))
+        id_ = only_one("person", claimed, people)
     except (NoSuchRecord, NotPossible) as problem:
         raise _Unknown(type(problem).__name__) from None
     return people[id_]

@@ -10,9 +10,11 @@ import pytest
 
 from fhirpub.auth.assertions.signing import new_key_pair
 from fhirpub.testing.service import Answer, RunningService
+from tests.console.crowd import add_crowd
 from tests.console.sign_in.conftest import Site, config_in
 from tests.console.sign_in.issuer import CLIENT, SECRET, Issuer, running_issuer
 from tests.console.sign_in.visitor import Visitor
+from tests.console.turns import measured
 
 OPERATOR = "op@hospital.example"
 
@@ -174,3 +176,18 @@ def test_the_way_to_a_page_fits_into_the_cookie(hospital: Site) -> None:
     visitor.get(f"/console/sign-in/leave?next=/console/{'x' * 6000}")
 
     assert len(visitor.set_cookie) < 4096
+
+
+def test_to_look_for_a_person_leaves_the_event_loop_to_others(
+    hospital: Site, issuer: Issuer
+) -> None:
+    add_crowd(hospital.service, hospital.tenant(), 150)
+    visitor = Visitor(hospital.service)
+    asked = leave(visitor)
+    issuer.claims = {"email": "eve@lab.example", "nonce": asked["nonce"]}
+
+    with measured(hospital.service) as turns:
+        answer = come_back(visitor, asked)
+
+    assert answer.status == 403
+    assert turns.longest < 20
