@@ -18,8 +18,8 @@ class Caller:
     networks: tuple[Network, ...] = ()
     certificate: str = ""
     """The digest of the certificate without which its token is of no use, or empty."""
-    is_foreign: bool = False
-    """Whether its token is of another issuer. Its scopes count even where others' do not."""
+    scopes_count: bool = False
+    """Whether its scopes count even where others' do not: for a person, or another issuer."""
 
     def may_call_from(self, address: str) -> bool:
         """Return whether requests of the application may come from an address."""

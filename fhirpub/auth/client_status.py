@@ -7,6 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from fhirpub.auth import refusals
+from fhirpub.auth.clients import is_person
 from fhirpub.auth.networks import Network, parse_networks
 from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.runtime.clock import Clock
@@ -37,6 +38,11 @@ class ClientStatus:
     def networks(self) -> tuple[Network, ...]:
         """Those from which the client may call; none: from everywhere."""
         return () if self.client is None else parse_networks(self.client.networks)
+
+    @property
+    def is_person(self) -> bool:
+        """Whether the client is a person, whose scopes always count."""
+        return self.client is not None and is_person(self.client)
 
     def is_elsewhere(self, environment: str) -> bool:
         """Return whether the client belongs to another environment than this."""

@@ -204,7 +204,8 @@ class Tokens:
         standing = await self._standings.with_key(client_id, kid)
         tenant = standing.admit(jti, self._config.environment, kid=kid)
         self._uses.note(client_id)
-        return Caller(tenant, client_id, standing.scopes, standing.networks)
+        scopes, networks = standing.scopes, standing.networks
+        return Caller(tenant, client_id, scopes, networks, scopes_count=standing.is_person)
 
     async def end_session(self, token: RevokedToken) -> None:
         """End a session of a client. Raises NoSuchRecord, Throttled, StoreUnavailable."""

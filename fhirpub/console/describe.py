@@ -12,8 +12,10 @@ from fhirpub.console.visit import address
 _LEFT_OUT = frozenset({"resourceType", "id", "meta", "text", "contained", "implicitRules"})
 _MOST_WORDS = 2_000
 _CHOICE = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_DOCUMENT = re.compile(r"/Binary/([A-Za-z0-9.-]+)$")
-_LOCAL = re.compile(r"(?:^|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.-]{1,64})(?:/_history/[0-9]+)?$")
+_ID = r"(?!\.\.?(?:/|$))([A-Za-z0-9.-]{1,64})"
+"""An id, but those two that browsers take for steps in a path."""
+_DOCUMENT = re.compile(rf"/Binary/{_ID}$")
+_LOCAL = re.compile(rf"(?:^|/)([A-Z][A-Za-z]+)/{_ID}(?:/_history/[0-9]+)?$")
 
 
 @dataclass(frozen=True, slots=True)

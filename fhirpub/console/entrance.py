@@ -17,6 +17,8 @@ from fhirpub.web.services import Services
 
 SIGN_IN = "console.sign-in"
 _START = f"{BASE}/"
+_LONGEST = 1_500
+"""A longer path fits into no cookie, in which the way to a provider keeps it."""
 _log = logger()
 
 
@@ -55,8 +57,8 @@ async def enter(visit: Visit, attempt: Attempt, *, following: str = "") -> Redir
 
 def path_after(path: str) -> str:
     """Return where to go on: a page of the console, and nothing else."""
-    is_ours = path.startswith(_START) and "\\" not in path and path.isprintable()
-    return path if is_ours else _START
+    is_text = path.isascii() and path.isprintable() and len(path) <= _LONGEST
+    return path if is_text and path.startswith(_START) and "\\" not in path else _START
 
 
 async def leave(visit: Visit) -> Redirect:

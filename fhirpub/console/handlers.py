@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
@@ -41,6 +42,8 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+_CODE = frozenset("script style worker sharedworker serviceworker audioworklet xslt".split())
+"""What a browser would run or apply, by Sec-Fetch-Dest: a document is never code of a page."""
 _POLICY_OF_DOCUMENTS = "sandbox; default-src 'none'; frame-ancestors 'self'"
 _PROTECTION = {
     "Cache-Control": "no-store",
@@ -91,6 +94,7 @@ class PageHandler(_SessionReader, BodyHandler):
     def __init__(self, console: Console, page: Page, *arguments: Any) -> None:
         self.page = page
         self._session: Session | None = None
+        self._visit: Visit | None = None
         super().__init__(console, *arguments)
 
     def check_format(self) -> None:
@@ -159,7 +163,7 @@ class PageHandler(_SessionReader, BodyHandler):
 
     async def _result(self, session: Session | None, form: Mapping[str, list[str]]) -> Result:
         self._check_origin(session, form)
-        visit = Visit(
+        self._visit = visit = Visit(
             console=self.console,
             session=session,
             blanks=[unquote(one) for one in self._path_parameters],
@@ -187,7 +191,9 @@ class PageHandler(_SessionReader, BodyHandler):
             renewed = await self.console.sessions.renew(self._session)
             if renewed:
                 self._set_cookie(renewed)
-        self._write_page(result)
+        work = partial(render, result.template, self._shown(result))
+        page = work() if self._visit is None else await self._visit.compute(work)
+        self._write_page(result.status, page)
 
     def _write_redirect(self, result: Redirect) -> None:
         if result.cookie or result.ends:
@@ -195,10 +201,10 @@ class PageHandler(_SessionReader, BodyHandler):
         self.headers["Location"] = result.path
         self.respond_empty(status=HTTPStatus.SEE_OTHER)
 
-    def _write_page(self, result: Html) -> None:
-        self.status = result.status
+    def _write_page(self, status: int, page: bytes) -> None:
+        self.status = status
         self.headers["Content-Type"] = "text/html; charset=utf-8"
-        self.finish(render(result.template, self._shown(result)))
+        self.finish(page)
 
     def _shown(self, result: Html) -> dict[str, Any]:
         return {
@@ -228,7 +234,8 @@ class PageHandler(_SessionReader, BodyHandler):
         self.note_issues(answer.issues)
         self._session = None
         said = [issue.diagnostics for issue in answer.issues]
-        self._write_page(_refusal(HTTPStatus(answer.status), said, self.request_id))
+        refusal = _refusal(HTTPStatus(answer.status), said, self.request_id)
+        self._write_page(answer.status, render(refusal.template, self._shown(refusal)))
 
 
 class DocumentHandler(_SessionReader, BinaryHandler):
@@ -239,12 +246,16 @@ class DocumentHandler(_SessionReader, BinaryHandler):
     async def prepare(self) -> None:
         """Let the session of the browser take the place of a token."""
         session = await self.session()
-        if session is None or session.caller is None:
+        code = self.request.headers.get("Sec-Fetch-Dest", "") in _CODE
+        if session is None or session.caller is None or code:
             raise NotPermitted
         self.authenticated = session.caller
         later = super().prepare()
         if later is not None:
             await later
+
+    def set_private_caching(self) -> None:
+        """Keep documents out of caches as pages are: others may use the computer later."""
 
     def finish_with(self, body: ResponseBody) -> None:
         """Send the document under a policy by which pages of the console frame it."""

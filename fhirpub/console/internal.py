@@ -68,6 +68,8 @@ class ServiceClient:
         self._services = services
         self._handler = handler
         self._count = 0
+        self.received = 0
+        """So many bytes have the answers so far."""
 
     async def get(self, caller: Caller, path: str, query: Query = ()) -> Answer:
         """Return the answer to a GET. Raises AnswerTooLarge, StoreUnavailable."""
@@ -103,6 +105,7 @@ class ServiceClient:
             raise AnswerTooLarge
         if not exchange.is_complete:
             raise StoreUnavailable("the answer was cut off")
+        self.received += len(exchange.body)
         return Answer(exchange.status, exchange.headers, exchange.body)
 
     def _headers(self, data: bytes) -> HTTPHeaders:

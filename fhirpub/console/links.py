@@ -73,9 +73,8 @@ class OperatorLinkHandler(OAuthHandler):
         )
         await record(self.services, self.action, agent, None)
         _log.info("link made", operator=name, request_id=self.request_id)
-        write_oauth(
-            self, await _link(self.console, Person(subject=name, name=name, is_operator=True))
-        )
+        person = Person(subject=name, name=name, is_operator=True, kid=opened.kid)
+        write_oauth(self, await _link(self.console, person))
 
 
 async def _link(console: Console, person: Person) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fhirpub.audit.event import AUDIT_EVENT
+from fhirpub.auth.caller import Caller
 from fhirpub.auth.scopes import WEBHOOKS, permits
 from fhirpub.console.console import Console
 from fhirpub.console.sessions import Session
@@ -37,11 +38,12 @@ def navigation(console: Console, session: Session | None) -> Sequence[Entry]:
     if session.caller is None:
         return _of_operators()
     start = Entry("Start", f"{BASE}/", "start")
-    return [start, *_of_integrators(console, session.caller.scopes)]
+    return [start, *_of_integrators(console, session.caller)]
 
 
-def _of_integrators(console: Console, scopes: Sequence[str]) -> list[Entry]:
-    enforced = console.config.auth.enforce_scopes
+def _of_integrators(console: Console, caller: Caller) -> list[Entry]:
+    scopes = caller.scopes
+    enforced = console.config.auth.enforce_scopes or caller.scopes_count
     services = console.services
 
     def may(name: str) -> bool:

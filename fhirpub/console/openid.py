@@ -7,6 +7,7 @@ RFC 7636).
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import secrets
@@ -34,6 +35,8 @@ from fhirpub.runtime.logging import logger
 
 _DISCOVERY = "/.well-known/openid-configuration"
 _SCOPE = "openid email profile"
+_KEPT_SECONDS, _FAILED_SECONDS = 300, 5
+"""So long the configuration of the provider is kept, or that it cannot be read."""
 
 _log = logger()
 
@@ -93,6 +96,9 @@ class OpenIdProvider:
         self._clock = clock
         self._request = request
         self._keys = PublishedKeys(discovering(self._fetch), clock=clock)
+        self._known: Mapping[str, Any] = {}
+        self._until = 0
+        self._reading: asyncio.Task[None] | None = None
 
     async def address(self, request: SignInRequest) -> str:
         """Return where the person signs in. Raises ProviderUnavailable."""
@@ -155,6 +161,25 @@ class OpenIdProvider:
         return payload
 
     async def _discover(self) -> Mapping[str, Any]:
+        """Return the configuration, read once for all who need it. Raises ProviderUnavailable."""
+        if self._clock() >= self._until:
+            if self._reading is None:
+                self._reading = asyncio.create_task(self._read())
+            await asyncio.shield(self._reading)
+        if not self._known:
+            raise ProviderUnavailable("its configuration")
+        return self._known
+
+    async def _read(self) -> None:
+        try:
+            self._known = await self._configuration()
+            seconds = _KEPT_SECONDS if self._known else _FAILED_SECONDS
+            self._until = self._clock() + seconds * 1000
+        finally:
+            self._reading = None
+
+    async def _configuration(self) -> Mapping[str, Any]:
+        """Return the configuration; nothing if it cannot be read."""
         issuer = self._config.oidc_issuer
         found = await self._fetch(issuer.rstrip("/") + _DISCOVERY, "")
         document = _object(found.body) if not found.problem else {}
@@ -163,7 +188,7 @@ class OpenIdProvider:
             _is_near(document.get(name), issuer) for name in names
         ):
             _log.warning("OpenID provider not read", reason=found.problem or "not of the issuer")
-            raise ProviderUnavailable("its configuration")
+            return {}
         return document
 
     async def _exchange(self, code: str, verifier: str) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fhirpub.administration.http.callers import has_key
 from fhirpub.auth import refusals
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.revocation import MAX_REVOKED
@@ -43,8 +44,7 @@ class Person:
         subject: The id of the client, or the name of the caller of administration.
         name: The name that pages show.
         is_operator: Whether this is a caller of administration.
-        kid: The name of the key of the client by which it signs in. A session ends if that is
-            taken away.
+        kid: The name of the key by which it signs in. A session ends if that is taken away.
     """
 
     subject: str
@@ -111,7 +111,7 @@ class Sessions:
         if not person.is_operator:
             caller = await self._tokens.caller_of_session(person.subject, session.id, person.kid)
             return replace(session, caller=caller)
-        await self._check_operator(person.subject, session.id)
+        await self._check_operator(person, session.id)
         return session
 
     async def end(self, session: Session) -> None:
@@ -143,8 +143,8 @@ class Sessions:
         """
         return _person_of(await self.once.use(purpose, statement))
 
-    async def _check_operator(self, name: str, id_: str) -> None:
-        admin = self._config.admin
+    async def _check_operator(self, person: Person, id_: str) -> None:
+        admin, name = self._config.admin, person.subject
         known = (
             name in admin_callers(admin)
             or name in self._config.console.oidc_operators
@@ -152,6 +152,8 @@ class Sessions:
         )
         if not known:
             raise refusals.unproved("caller that the settings do not name")
+        if person.kid and not await has_key(admin, name, person.kid):
+            raise refusals.revoked()
         ended = await self._store.revoked_tokens(f"{_OPERATOR}{name}")
         if any(one.jti == id_ for one in ended):
             raise refusals.revoked()

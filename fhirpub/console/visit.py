@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 from fhirpub.auth.caller import Caller
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from fhirpub.console.console import Console
 
 BASE = "/console"
+T = TypeVar("T")
+_LARGE = 16 * 1024
+"""Of more bytes that the service answered, a page is made in a thread: it takes milliseconds."""
 _NOT_YOURS = "this page is for the people of a client"
 Audience = Literal["anyone", "integrator", "operator", "signed-in"]
 
@@ -113,6 +116,12 @@ class Visit:
         if caller is None:
             raise PageRefused(_NOT_YOURS)
         return caller
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Return what a pure function makes of what the service answered, beside others."""
+        if self.client.received <= _LARGE:
+            return work()
+        return await self.console.services.threads.run(self.caller.tenant.id, work)
 
     def field(self, name: str) -> str:
         """Return a field of the form, without blanks around it; empty if it is not there."""

@@ -73,6 +73,7 @@ def service(
             name="ada@lab.example",
             environment=config.auth.environment,
             is_person=True,
+            scopes=("webhooks.read",),
         )
         for person in (new, *[replace(new, name="twice@lab.example")] * 2):
             running.call(add_client(running.services.store, person, clock=now_ms))

@@ -222,3 +222,14 @@ def test_the_statistics_are_drawn(lab: Integrator, tab: Tab, endpoint: dict[str,
 
     assert page.count('<rect class="ok"') == 2
     assert '<rect class="failed"' not in page
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 30, "9" * 5000, "-1", "x"])
+@pytest.mark.parametrize("name", ["from_seq", "to_seq"])
+def test_a_replay_from_what_is_no_number_is_refused(
+    name: str, number: str, tab: Tab, endpoint: dict[str, Any]
+) -> None:
+    answer = tab.post(page_of(endpoint, "replay"), {name: number})
+
+    assert answer.status in (400, 422)
+    assert name in text_of(answer)

@@ -105,6 +105,7 @@ def test_a_document_that_is_no_pdf_is_not_framed(lab: Integrator, tab: Tab) -> N
     shown = tab.get(f"/console/documents/{source}")
 
     assert "<iframe" not in page
+    assert shown.headers["cache-control"] == "no-store"
     assert shown.headers["content-security-policy"] == POLICY
 
 
@@ -187,3 +188,23 @@ def test_content_of_reports_is_escaped(path: str, lab: Integrator, tab: Tab) -> 
         assert "<script>alert" not in text
         assert "<img src=x" not in text
         assert "\"'><img" not in text
+
+
+@pytest.mark.parametrize("smuggled", ["%2F_history%2F1%3F", "%2F_history%3Fx%3D", "%3F_count%3D1"])
+def test_an_id_asks_for_nothing_else(smuggled: str, lab: Integrator, tab: Tab) -> None:
+    id_ = publish(lab, "A-1")
+
+    assert tab.get(f"{REPORTS}/{id_}{smuggled}/history").status == 404
+    assert tab.get(f"{REPORTS}/{id_}{smuggled}").status == 404
+
+
+@pytest.mark.parametrize("purpose", ["script", "style", "worker", "serviceworker"])
+def test_a_document_is_no_code_of_a_page(purpose: str, lab: Integrator, tab: Tab) -> None:
+    script = document(b"alert(1)", contentType="text/javascript")
+    id_ = publish(lab, "A-1", presentedForm=[script])
+    page = tab.get(f"{REPORTS}/{id_}").body.decode()
+    source = page.partition('href="/console/documents/')[2].partition('"')[0]
+    path = f"/console/documents/{source}"
+
+    assert tab.get(path, **{"Sec-Fetch-Dest": purpose}).status == 403
+    assert tab.get(path, **{"Sec-Fetch-Dest": "document"}).status == 200

@@ -114,6 +114,20 @@ class Callers:
         return frozenset(admin_callers(self._config))
 
 
+def bootstrap_kid(config: AdminConfig) -> str:
+    """Return a name of the bootstrap key, which another key does not have."""
+    return hashlib.sha256(config.bootstrap_key_hash.encode()).hexdigest()[:16]
+
+
+async def has_key(config: AdminConfig, name: str, kid: str) -> bool:
+    """Return whether a caller has a key now."""
+    if name == BOOTSTRAP:
+        return hmac.compare_digest(kid.encode(), bootstrap_kid(config).encode())
+    file = admin_callers(config).get(name)
+    keys = await asyncio.to_thread(_keys_in, file) if file else ()
+    return any(one.kid == kid for one in keys)
+
+
 def _assertion_in(fields: Mapping[str, str]) -> str:
     if fields.get("grant_type") != "client_credentials":
         raise TokenRefused("unsupported_grant_type", "grant_type must be client_credentials")

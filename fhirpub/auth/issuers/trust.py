@@ -98,7 +98,7 @@ class OtherIssuers:
         scopes = intersect(issuer.scopes, holder.scopes)
         client = f"{issuer.name}:{holder.client}"
         certificate = proved.certificate
-        caller = Caller(status.tenant, client, scopes, certificate=certificate, is_foreign=True)
+        caller = Caller(status.tenant, client, scopes, certificate=certificate, scopes_count=True)
         return Admitted(caller, status.read, min(status.until, proved.until))
 
     async def _published(self, issuer: TokenIssuer, kid: str) -> Sequence[PublicKey]:

@@ -12,6 +12,7 @@ from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
 
 _PER_PAGE = "50"
 _MOST_BODY = 64 * 1024
+_MOST_DIGITS = 15
 _FILTERS = ("status", "event_type", "resource", "since", "until")
 
 
@@ -76,9 +77,7 @@ async def replay_range(visit: Visit) -> Result:
     body: dict[str, Any] = {
         name: text for name in ("since", "until") if (text := _instant(visit.field(name)))
     }
-    body |= {
-        name: int(text) for name in ("from_seq", "to_seq") if (text := visit.field(name)).isdigit()
-    }
+    body |= {name: _number(text) for name in ("from_seq", "to_seq") if (text := visit.field(name))}
     if status := visit.field("status"):
         body["status"] = status
     came = await visit.send("POST", f"{path_of(endpoint)}/replay", body)
@@ -93,6 +92,12 @@ def _query(visit: Visit) -> list[tuple[str, str]]:
         if (text := visit.query.get(name, "").strip())
     ]
     return [("limit", _PER_PAGE), *given]
+
+
+def _number(text: str) -> int | str:
+    """Return a number; what is none as it is, for the service to refuse it."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else text
 
 
 def _instant(text: str) -> str:

@@ -116,8 +116,11 @@ async def _by_passkey(visit: Visit) -> Person:
         await sessions.read_once("challenge", statement)
         claimed, kid = ceremonies.claimed_key(credential)
         client = await visit.console.services.store.client(claimed)
-        key = passkey(client, kid) if client is not None else None
-        if client is None or key is None:
+        if client is None:
+            claimed = ""  # a text of who asks, which may be long and anything
+            raise SignInRefused("no such client")
+        key = passkey(client, kid)
+        if key is None:
             raise SignInRefused("no such passkey", client=claimed)
         ceremonies.verify(credential, statement, key)
         # Last of all: so only who has a passkey makes the store record anything.

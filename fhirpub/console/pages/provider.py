@@ -12,7 +12,7 @@ from functools import partial
 
 from fhirpub.administration.context import only_one
 from fhirpub.auth.clients import is_person
-from fhirpub.console.entrance import Attempt, SignInRefused, enter
+from fhirpub.console.entrance import Attempt, SignInRefused, enter, path_after
 from fhirpub.console.openid import OpenIdProvider, ProviderUnavailable, SignInRequest
 from fhirpub.console.pages.sign_in import sign_in_page
 from fhirpub.console.sessions import Person
@@ -30,13 +30,15 @@ class _Unknown(SignInRefused):
 
 
 async def leave_for_provider(visit: Visit) -> Result:
-    """Lead the browser to the provider."""
+    """Lead the browser to the provider, unless it has a session: that of a link ends none."""
+    if visit.session is not None:
+        return Redirect(path=path_after(visit.query.get("next", "")))
     request = SignInRequest.create()
     try:
         place = await _provider(visit).address(request)
     except ProviderUnavailable:
         return await sign_in_page(visit, visit.query.get("next", ""), problem=_AWAY)
-    kept = {**asdict(request), "next": visit.query.get("next", "")}
+    kept = {**asdict(request), "next": path_after(visit.query.get("next", ""))}
     cookie = await visit.console.sessions.once.sign("provider", kept)
     return Redirect(path=place, cookie=cookie)
 
@@ -44,7 +46,7 @@ async def leave_for_provider(visit: Visit) -> Result:
 async def return_from_provider(visit: Visit) -> Result:
     """Begin the session of the person whom the provider names."""
     try:
-        kept = await visit.console.sessions.once.use("provider", visit.cookie)
+        kept = await visit.console.sessions.once.read("provider", visit.cookie)
     except NotAuthenticated:
         return await sign_in_page(visit, "", problem=_AGAIN)
     names = ("state", "nonce", "verifier")
@@ -68,6 +70,8 @@ async def _by_provider(visit: Visit, request: SignInRequest) -> Person:
         raise SignInRefused("no code of the provider for this browser")
     try:
         claimed = await _provider(visit).identify(code, request)
+        # Last of all: so only whom the provider knows makes the store record anything.
+        await visit.console.sessions.once.use("provider", visit.cookie)
     except NotAuthenticated as problem:
         raise SignInRefused(problem.reason) from None
     if claimed in visit.console.config.console.oidc_operators:
@@ -82,9 +86,10 @@ async def _person_named(visit: Visit, claimed: str) -> Client:
     found = await store.client(claimed)
     if found is not None and is_person(found):
         return found
-    people = {one.id: one for one in await store.clients() if is_person(one)}
+    named = [one for one in await store.clients() if one.name == claimed]
+    people = {one.id: one for one in named if is_person(one)}
     try:
-        id_ = only_one("person", claimed, (i for i, one in people.items() if one.name == claimed))
+        id_ = only_one("person", claimed, people)
     except (NoSuchRecord, NotPossible) as problem:
         raise _Unknown(type(problem).__name__) from None
     return people[id_]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from fhirpub.console.describe import documents_in, facts_of
 from fhirpub.console.differences import differences
@@ -27,7 +28,7 @@ async def show_list(visit: Visit) -> Result:
     type_name = _type(visit)
     fields = _filters(visit, type_name)
     found = await visit.get(f"{_BASE}/{type_name}", _query(visit, type_name))
-    rows = [summary_of(one) for one in _resources(found, "match")]
+    rows = await visit.compute(lambda: [*map(summary_of, _resources(found, "match"))])
     values = {
         "type_name": type_name,
         "fields": fields,
@@ -52,17 +53,27 @@ async def show_resource(visit: Visit) -> Result:
     found = await visit.get(f"{_BASE}/{type_name}", [("_id", id_), ("_include", "*")])
     matches = _resources(found, "match")
     if not matches:  # the service says whether it was erased, or never was
-        await visit.get(f"{_BASE}/{type_name}/{id_}", [("_summary", "true")])
+        await visit.get(_path(type_name, id_), [("_summary", "true")])
         raise PageRefused("It cannot be found now: load the page again.")
-    resource, others = matches[0], _resources(found, "include")
+    values = await visit.compute(partial(_described, matches[0], _resources(found, "include")))
+    title = f"{type_name} {values['summary'].identifier}".strip()
+    return Html(
+        template="resource.html",
+        title=title,
+        section=type_name,
+        values={"type_name": type_name, **values},
+    )
+
+
+def _described(
+    resource: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
     in_table = results_of([resource, *others])
     names = {row.path for row in in_table}
     documents = list(documents_in(resource))
-    summary = summary_of(resource)
-    values = {
-        "type_name": type_name,
+    return {
         "resource": resource,
-        "summary": summary,
+        "summary": summary_of(resource),
         "facts": list(facts_of(resource, without=frozenset(_referring(resource, others)))),
         "results": in_table,
         "documents": documents,
@@ -70,8 +81,6 @@ async def show_resource(visit: Visit) -> Result:
         "others": [row for one in others if (row := summary_of(one)).path not in names],
         "json": _json(resource),
     }
-    title = f"{type_name} {summary.identifier}".strip()
-    return Html(template="resource.html", title=title, section=type_name, values=values)
 
 
 async def show_history(visit: Visit) -> Result:
@@ -80,9 +89,21 @@ async def show_history(visit: Visit) -> Result:
     query = [("_count", _VERSIONS)]
     if cursor := visit.query.get("cursor"):
         query.append(("_cursor", cursor))
-    found = await visit.get(f"{_BASE}/{type_name}/{id_}/_history", query)
+    found = await visit.get(f"{_path(type_name, id_)}/_history", query)
     versions = [entry["resource"] for entry in found.get("entry", []) if "resource" in entry]
-    rows = [
+    values = {
+        "type_name": type_name,
+        "id": id_,
+        "rows": await visit.compute(partial(_compared, versions)),
+        "following": _cursor(found),
+    }
+    title = f"Versions of {type_name} {id_}"
+    return Html(template="history.html", title=title, section=type_name, values=values)
+
+
+def _compared(versions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return versions as rows, each with what differs from the one before it."""
+    return [
         {
             "number": one["meta"]["versionId"],
             "updated": one["meta"]["lastUpdated"],
@@ -92,14 +113,6 @@ async def show_history(visit: Visit) -> Result:
         }
         for one, older in zip(versions, [*versions[1:], None], strict=True)
     ]
-    values = {
-        "type_name": type_name,
-        "id": id_,
-        "rows": rows,
-        "following": _cursor(found),
-    }
-    title = f"Versions of {type_name} {id_}"
-    return Html(template="history.html", title=title, section=type_name, values=values)
 
 
 def _type(visit: Visit) -> str:
@@ -108,6 +121,10 @@ def _type(visit: Visit) -> str:
     if name not in visit.console.services.context.searched:
         raise PageRefused("The service has no such type.", status=HTTPStatus.NOT_FOUND)
     return name
+
+
+def _path(type_name: str, id_: str) -> str:
+    return f"{_BASE}/{type_name}/{quote(id_, safe='')}"
 
 
 def _has(visit: Visit, type_name: str, parameter: str) -> bool:

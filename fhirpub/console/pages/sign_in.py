@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fhirpub.administration.http.callers import bootstrap_kid
 from fhirpub.auth.passkeys import why_none
 from fhirpub.config.administration import BOOTSTRAP
 from fhirpub.console.entrance import Attempt, SignInRefused, enter, leave, path_after
@@ -40,7 +41,8 @@ async def _by_key(visit: Visit) -> Person:
         raise SignInRefused(problem.reason) from None
     if name != BOOTSTRAP:
         raise SignInRefused("a token in place of the administrative key")
-    return Person(subject=name, name=name, is_operator=True)
+    kid = bootstrap_kid(visit.console.config.admin)
+    return Person(subject=name, name=name, is_operator=True, kid=kid)
 
 
 async def show_link(visit: Visit) -> Result:

@@ -100,7 +100,7 @@ class BaseHandler(ResponseWriter):
     def enforces_scopes(self) -> bool:
         """Whether the scopes of the token count here."""
         enforced = self.scope_is_always_needed or self.services.config.auth.enforce_scopes
-        return enforced or self.caller.is_foreign
+        return enforced or self.caller.scopes_count
 
     def is_permitted(self) -> bool:
         """Return whether the scopes of the token allow this."""

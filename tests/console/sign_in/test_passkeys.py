@@ -245,3 +245,17 @@ def test_the_page_after_a_refusal_leads_where_the_person_wanted_to_go(
     )
 
     assert answer.headers["location"] == "/console/endpoints"
+
+
+def test_a_person_has_no_right_beyond_its_scopes(site: Site) -> None:
+    visitor, _passkey, _client = site.member()
+    assert not site.service.config.auth.enforce_scopes
+    page = visitor.get("/console/")
+
+    assert visitor.get("/console/resources/Patient").status == 200
+    assert visitor.get("/console/endpoints").status == 403
+    assert b"/console/resources/Patient" in page.body
+    assert b"/console/endpoints" not in page.body
+    form = form_in(page, "/console/sign-out")
+    added = visitor.post("/console/add-endpoint", {**form.fields, "url": "https://x.example"})
+    assert added.status == 403

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from fhirpub.app.administration import create_interface
 from fhirpub.app.services import build_services
-from fhirpub.config.administration import AdminConfig
+from fhirpub.auth.assertions.signing import new_key_pair
+from fhirpub.config.administration import AdminConfig, admin_callers
 from fhirpub.console.creation import create_console
 from fhirpub.errors import NotAuthenticated
 from fhirpub.testing.service import RunningService
@@ -234,6 +237,30 @@ def test_a_session_needs_the_operator_in_the_settings(tmp_path: Path) -> None:
         assert Visitor(running, cookies=cookies).is_signed_in()
 
 
+def test_a_session_ends_with_the_administrative_key_that_began_it(tmp_path: Path) -> None:
+    config, _key = config_in(tmp_path)
+    with RunningService(tmp_path, config=config) as running:
+        visitor = Visitor(running)
+        assert visitor.post("/console/sign-in/key", {"key": KEY}).status == 303
+    admin = replace(config.admin, bootstrap_key_hash=hashlib.sha256(b"another").hexdigest())
+
+    with RunningService(tmp_path, config=replace(config, admin=admin)) as running:
+        assert not Visitor(running, cookies=visitor.cookies).is_signed_in()
+
+
+def test_a_session_ends_with_the_key_of_the_operator_that_began_it(tmp_path: Path) -> None:
+    config, key = config_in(tmp_path)
+    with RunningService(tmp_path, config=config) as running:
+        site = Site(service=running, operator_key=key)
+        visitor, link = operator_of(site), path_of(site.operator_link())
+        (file,) = admin_callers(config.admin).values()
+        file.write_bytes(orjson.dumps(new_key_pair()[1]))
+
+        assert not visitor.is_signed_in()
+        form = Visitor(running).form(link, "/console/sign-in/link")
+        assert Visitor(running).post(form.action, form.fields).status == 403
+
+
 def test_the_administrative_key_signs_in_an_operator(site: Site, visitor: Visitor) -> None:
     wrong = visitor.post("/console/sign-in/key", {"key": "guess", "next": ""})
     right = visitor.post("/console/sign-in/key", {"key": KEY, "next": ""})
@@ -250,7 +277,16 @@ def test_who_guesses_the_administrative_key_waits(site: Site, visitor: Visitor) 
 
 
 @pytest.mark.parametrize(
-    "following", ["https://evil.example.org", "//evil.example.org", "/console/\\evil", "/fhir/r4"]
+    "following",
+    [
+        "https://evil.example.org",
+        "//evil.example.org",
+        "/console/\\evil",
+        "/fhir/r4",
+        "/console/\u20ac",
+        "/console/\r\nX-Evil: 1",
+        f"/console/{'x' * 2000}",
+    ],
 )
 def test_a_sign_in_leads_to_no_other_site(visitor: Visitor, following: str) -> None:
     answer = visitor.post("/console/sign-in/key", {"key": KEY, "next": following})

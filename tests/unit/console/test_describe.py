@@ -63,3 +63,12 @@ def test_only_documents_that_the_service_has_are_documents() -> None:
     }
 
     assert [one.id for one in documents_in(resource)] == ["1.1.1"]
+
+
+@pytest.mark.parametrize("step", [".", ".."])
+def test_an_id_is_no_step_in_a_path(step: str) -> None:
+    attachment = {"contentType": "application/pdf", "url": f"https://a.example/Binary/{step}"}
+    resource = {"subject": {"reference": f"Patient/{step}"}, "presentedForm": [attachment]}
+
+    assert not [*documents_in(resource)]
+    assert next(iter(facts_of(resource, without=frozenset())))[1][0].path == ""

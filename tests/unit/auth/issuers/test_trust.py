@@ -112,7 +112,7 @@ async def test_a_token_of_an_issuer_is_that_of_its_client(corp: Corp) -> None:
     caller = await corp.tokens.caller(bearer(corp.token()))
 
     assert (caller.tenant.id, caller.client_id) == (corp.tenants["corp"], "corp:app")
-    assert (caller.scopes, caller.is_foreign) == ((SCOPE,), True)
+    assert (caller.scopes, caller.scopes_count) == ((SCOPE,), True)
 
 
 async def test_it_is_verified_once_in_half_a_minute(corp: Corp) -> None:
