@@ -47,7 +47,10 @@ class ConsoleConfig:
     )
     oidc_client_id: str = _setting("", "Id of the client that the console is at the provider.")
     oidc_client_secret: str = _setting(
-        "", "Secret of that client. A variable keeps it out of the file.", secret=True
+        "",
+        "Secret of that client. A variable keeps it out of the file. Empty: the client is public, "
+        "and proves itself by PKCE alone.",
+        secret=True,
     )
     oidc_claim: str = _setting(
         "email",
@@ -90,5 +93,5 @@ def console_contradictions(config: ConsoleConfig) -> Iterator[str]:
         yield f"[console] port must be at most {LAST_PORT}"
     if config.oidc_issuer and not config.oidc_issuer.startswith(("https://", "http://127.0.0.1")):
         yield "[console] oidc_issuer must begin with https://"
-    if config.oidc_issuer and not (config.oidc_client_id and config.oidc_client_secret):
-        yield "[console] oidc_issuer needs oidc_client_id and oidc_client_secret"
+    if config.oidc_issuer and not config.oidc_client_id:
+        yield "[console] oidc_issuer needs oidc_client_id"

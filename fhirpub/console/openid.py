@@ -201,16 +201,20 @@ class OpenIdProvider:
             "code_verifier": verifier,
             "client_id": config.oidc_client_id,
         }
-        pair = f"{quote_plus(config.oidc_client_id)}:{quote_plus(config.oidc_client_secret)}"
-        basic = base64.b64encode(pair.encode()).decode()  # RFC 6749, section 2.3.1
         place = str(known["token_endpoint"])
-        found = await self._request(
-            "POST", place, form=form, headers={"Authorization": f"Basic {basic}"}
-        )
+        found = await self._request("POST", place, form=form, headers=self._credentials())
         granted = _object(found.body)
         if found.problem or type(granted.get("id_token")) is not str:
             raise refusals.unproved("code")
         return granted
+
+    def _credentials(self) -> Mapping[str, str]:
+        """Return the header that proves the client (RFC 6749, 2.3.1); a public one has none."""
+        config = self._config
+        if not config.oidc_client_secret:
+            return {}
+        pair = f"{quote_plus(config.oidc_client_id)}:{quote_plus(config.oidc_client_secret)}"
+        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
     async def _fetch(self, url: str, _tenant: str) -> Published:
         return await self._request("GET", url)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
@@ -20,7 +19,6 @@ _VERSIONS = "20"
 _MOST_JSON = 64 * 1024
 _FILTERS = ("identifier", "patient", "status", "name", "birthdate")
 _BASE = "/fhir/r4"
-_OUR_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 async def show_list(visit: Visit) -> Result:

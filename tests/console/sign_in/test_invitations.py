@@ -245,6 +245,8 @@ def test_an_invitation_signs_nobody_in_without_a_passkey(site: Site) -> None:
 
     assert refused.status == 403
     assert not visitor.is_signed_in()
+
+
 def test_a_person_who_signs_in_at_a_provider_is_announced_no_link(tmp_path: Path) -> None:
     config, key = config_in(
         tmp_path,

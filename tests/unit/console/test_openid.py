@@ -98,6 +98,14 @@ def test_the_code_is_exchanged_with_the_proof_of_who_asked_for_it() -> None:
     assert answers.sent["/token"]["Authorization"] == "Basic Y29uc29sZTpz"
 
 
+def test_a_public_client_sends_no_secret() -> None:
+    config = ConsoleConfig(oidc_issuer=ISSUER, oidc_client_id="console")
+    answers = Answers()
+
+    assert identify(answers, config) == "ada@lab.example"
+    assert "Authorization" not in answers.sent["/token"]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
