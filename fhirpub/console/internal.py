@@ -24,7 +24,7 @@ from fhirpub.web.message.request import Request
 from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
-_MOST_BYTES = 4 * 1024 * 1024
+_MOST_BYTES = 2 * 1024 * 1024
 """So much of an answer fits into a page; a page asks for few resources, without documents."""
 _FORWARDED = "X-Forwarded-For"
 
