@@ -27,7 +27,7 @@ from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.client_activity_contract import RevokedToken
-from fhirpub.storage.contract import Blob, BlobInfo, Client, Version
+from fhirpub.storage.contract import Blob, BlobInfo, Client, ClientSecret, Version
 from fhirpub.storage.criteria import TimeMatch, encode
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -124,7 +124,7 @@ async def everything(store: Store) -> tuple[object, ...]:
 async def fill(store: Store, count: int = 3) -> None:
     await store.put_tenant(Tenant(LAB, "Lab", b"s" * 32, 1))
     await store.put_tenant(Tenant(OTHER, "Other", b"t" * 32, 2, disabled=True))
-    await store.put_client(a_client())
+    await store.put_client(a_client(secrets=(ClientSecret(b"d" * 32),)))
     await store.put_quota_overrides([QuotaOverride(LAB, "tenant_bytes_per_day", 10**12)])
     await store.put_signing_key(a_key("k1"))
     await store.put_signing_key(a_key("k2", environment="production"))
