@@ -47,7 +47,12 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 
 PROSE = {("serve",), ("dispatch",), ("demo",)}
 ONLY_JSON = {("audit", "export"), ("erase", "export")}
-WITHOUT_SETTINGS = {("endpoint", "verify"), ("admin", "new-key"), ("admin", "new-caller")}
+WITHOUT_SETTINGS = {
+    ("endpoint", "verify"),
+    ("admin", "new-key"),
+    ("admin", "new-caller"),
+    ("console", "login"),
+}
 
 
 def test_the_commands_are_those_that_other_tools_rely_on() -> None:
@@ -71,6 +76,10 @@ def test_the_commands_are_those_that_other_tools_rely_on() -> None:
         "client scopes",
         "client disable",
         "client edit",
+        "client add-person",
+        "client invite",
+        "client remove-passkey",
+        "console login",
         "token revoke",
         "patient relink",
         "patient show",

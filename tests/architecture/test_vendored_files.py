@@ -1,4 +1,4 @@
-"""The files that pages use, and where they come from."""
+"""Files of other projects that are part of this one."""
 
 from __future__ import annotations
 
