@@ -197,9 +197,11 @@ def remark_on(lab: Integrator, value: str, code: str) -> str:
 
 
 def test_a_code_that_the_server_knows_gets_no_remark_once_it_has_answered(
-    lab: Integrator,
+    lab: Integrator, running: Server
 ) -> None:
+    running.hangs = 0.5
     assert remark_on(lab, "R-0", "hb") == "code-system-unknown"
+    running.hangs = 0.0
     numbers = iter(range(1, 1_000))
 
     assert wait_until(lambda: remark_on(lab, f"R-{next(numbers)}", "hb") == "", seconds=30.0)
