@@ -164,7 +164,7 @@ def test_on_a_terminal_progress_is_one_line(
         output = terminal.read(100_000).decode()
     assert output.count("\n") == 1
     assert output.endswith("\r\n")
-    assert output.count("\r") > 2
+    assert output.count("\r") > 1  # at least one of them before the end of the line
     assert done.stdout.startswith(b"All 3,000 versions are in the other store: 3,000 copied")
 
 
