@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from fhirpub.audit.event import AUDIT_EVENT
 from fhirpub.errors import ConfigurationError, FhirpubError
@@ -144,7 +145,8 @@ def _of_operation(declared: PluginOperation) -> Route:
     operation = declared.operation
     blank = "/{}" if operation.on_instance else ""
     path = f"/fhir/r4/{operation.type}{blank}/${operation.code}"
-    return Route("GET", path, OperationHandler, operation.type, declared)
+    create = partial(OperationHandler, declared)
+    return Route("GET", path, OperationHandler, operation.type, declared, create)
 
 
 def _of_revisable(name: str) -> Route:
@@ -298,8 +300,6 @@ class Router:
         if route is not None:
             create = route.create or route.handler
             handler = create(request, services, route.type_name, blanks)
-            if isinstance(handler, OperationHandler) and route.declared is not None:
-                handler.declared = route.declared
             if isinstance(handler, BatchHandler):
                 handler.find_handler = self.handler
         else:

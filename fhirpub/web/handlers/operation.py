@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import partial
+from typing import Any
 
 from fhirpub.interactions.operations.execution import (
     Subject,
@@ -25,8 +26,10 @@ class OperationHandler(BaseHandler):
     requires_token = True
     scope = "r"
     action = "operation"
-    declared: PluginOperation
-    """What is done; set by the router."""
+
+    def __init__(self, declared: PluginOperation, *arguments: Any) -> None:
+        self.declared = declared
+        super().__init__(*arguments)
 
     def check_format(self) -> None:
         """Accept any media type: who asks for FHIR gets a Binary with the result."""
