@@ -252,12 +252,14 @@ def secrets_end(client: Client) -> int | None:
     return None if None in ends else max((end for end in ends if end is not None), default=None)
 
 
-def ends_soon(client: Client, now: int) -> int | None:
-    """Return when the last of a client's secrets expires, if that is within 30 days or past.
+def access_end(client: Client) -> int | None:
+    """Return when a client can no longer authenticate; None: never, as one with keys."""
+    return None if client.jwks or client.jwks_url else secrets_end(client)
 
-    For one with keys that does not matter.
-    """
-    end = None if client.jwks or client.jwks_url else secrets_end(client)
+
+def ends_soon(client: Client, now: int) -> int | None:
+    """Return when a client can no longer authenticate, if that is within 30 days or past."""
+    end = access_end(client)
     return end if end is not None and end < now + _ENDS_SOON_MS else None
 
 

@@ -7,7 +7,6 @@ most passkeys are on several devices of a person, which count apart or not at al
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 from fhirpub.auth.assertions.key_set import PASSKEY, PublicKey, check_key_set, read_key_set
 from fhirpub.auth.clients import is_person, update_client
+from fhirpub.auth.networks import parse_address
 from fhirpub.config.console import console_base_url
 from fhirpub.config.settings import Config
 from fhirpub.errors import NotPossible
@@ -41,21 +41,13 @@ def why_none(config: Config) -> str:
     url = console_base_url(config.console, config.base_url)
     place = urlsplit(url)
     host = place.hostname or ""
-    if _is_address(host):
+    if parse_address(host) is not None:
         rule = "passkeys are bound to the name of a host, and"
         advice = "such as https://console.example.org, or http://localhost:8080 for a trial"
         return f"{rule} {url} has only an address: set [console] base_url, {advice}"
     if place.scheme != "https" and host.rpartition(".")[2] != "localhost":
         return f"browsers use passkeys with https only, and {url} has none: set [console] base_url"
     return ""
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def passkey(client: Client, kid: str) -> PublicKey | None:

@@ -17,15 +17,9 @@ from fhirpub.cli.scaffold.writer import files_of, files_of_bare_plugin
 from fhirpub.config.settings import Config
 from fhirpub.errors import PluginError
 from fhirpub.fhir.definitions.element_tables import Tables
-from fhirpub.plugin_api import hookspecs
+from fhirpub.plugin_host.hooks import HOOKS
 from fhirpub.plugin_host.sources import available
 from fhirpub.suggestion import did_you_mean
-
-_SUMMARIES = {
-    name: (inspect.getdoc(function) or "").partition("\n")[0]
-    for name, function in vars(hookspecs).items()
-    if name.startswith("fhirpub_")
-}
 
 
 @click.group()
@@ -109,7 +103,8 @@ def _asked_hooks() -> tuple[str, ...]:
     """Ask which hooks the plugin begins with; return their names."""
     click.echo("A plugin may have other hooks beside a resource type:", err=True)
     for name, part in PARTS.items():
-        click.echo(f"  {name:<13} {_SUMMARIES[part.hooks[-1]]}", err=True)
+        summary = (inspect.getdoc(HOOKS[part.hooks[-1]]) or "").partition("\n")[0]
+        click.echo(f"  {name:<13} {summary}", err=True)
     asked = "Which, separated by commas (none: Enter)"
     answer: tuple[str, ...] = click.prompt(
         asked, default="", show_default=False, value_proc=_hooks_in, err=True

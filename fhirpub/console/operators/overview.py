@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from fhirpub import __version__
-from fhirpub.auth.clients import secrets_end
+from fhirpub.auth.clients import access_end
 from fhirpub.console.operators.shown import Fact, Piece, Shower, Table
 from fhirpub.console.visit import Html, Visit
 from fhirpub.errors import StoreUnavailable
@@ -75,7 +75,7 @@ def state_of_client(client: Client, now: int) -> str:
     """Return whether a client is enabled, disabled, or has no secret any more that is valid."""
     if client.disabled:
         return "disabled"
-    end = None if client.jwks or client.jwks_url else secrets_end(client)
+    end = access_end(client)
     return "expired" if end is not None and end <= now else "enabled"
 
 

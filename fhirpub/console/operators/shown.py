@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from fhirpub.console.operators.catalogue import SECRETS, home_of
 from fhirpub.console.operators.words import label_of
+from fhirpub.console.rendering import moment
 from fhirpub.fhir.times import instant
 
 Record = Mapping[str, Any]
@@ -62,9 +63,7 @@ class Piece:
     @property
     def short(self) -> str:
         """The text as it is read: of a time, without fractions of a second."""
-        if self.kind != "time":
-            return self.text
-        return f"{self.text[:10]} {self.text[11:19]} UTC"
+        return moment(self.text) if self.kind == "time" else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Awaitable
+from functools import lru_cache
 from html import escape
 from http import HTTPStatus
 from importlib import resources
@@ -120,6 +121,7 @@ def normalize(path: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), path)
 
 
+@lru_cache(maxsize=1)
 def _page(documentation: str) -> tuple[bytes, str]:
     """Return the page, and the digest by which its policy permits its one style."""
     text = resources.files("fhirpub.web").joinpath("root.html").read_text(encoding="utf-8")
