@@ -30,6 +30,7 @@ from fhirpub.config.settings import DEFAULT_FILE, Config
 from fhirpub.errors import (
     ConfigurationError,
     FhirpubError,
+    InvalidContent,
     PluginError,
     SecretsUnavailable,
     StoreUnavailable,
@@ -42,8 +43,9 @@ from fhirpub.plugin_host.schemas import schema_and_element_problems
 from fhirpub.plugin_host.sinks import load_event_sinks
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.upgrades.versions import UpgradeNeeded
+from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.webhooks.management.secret_encryption import live_secrets, token_of
-from fhirpub.webhooks.transport.sinks import SCHEME
+from fhirpub.webhooks.transport.sinks import SCHEME, Sinks
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
@@ -157,18 +159,30 @@ async def _webhooks(config: Config) -> AsyncIterator[Finding]:
     """Check that the secrets of endpoints can be decrypted, and that their sinks are enabled."""
     async with open_store(config) as store:
         endpoints = await store.all_endpoints()
-    sinks = {f"{SCHEME}{sink.name}" for sink in load_event_sinks(config)}
-    for endpoint in endpoints:
+    for endpoint in await _without_sink(config, endpoints):
         sink = endpoint.url.partition("/")[0]
-        if sink.startswith(SCHEME) and sink not in sinks:
-            advice = "enable the plugin that has it, or its events wait and are given up"
-            yield warning("webhooks", f"endpoint {endpoint.id}: no sink {sink}: {advice}")
+        advice = "enable the plugin that has it, or its events wait and are given up"
+        yield warning("webhooks", f"endpoint {endpoint.id}: no sink {sink}: {advice}")
     for endpoint in endpoints:
         live_secrets(endpoint, store.cipher, now=now_ms())
         token_of(endpoint, store.cipher)
     yield Finding(
         "webhooks", "ok", f"the secrets of all endpoints ({len(endpoints)}) can be decrypted"
     )
+
+
+async def _without_sink(config: Config, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+    """Return the endpoints whose URLs name a sink that no enabled plugin has."""
+    sinks = Sinks(load_event_sinks(config), timeout_seconds=config.webhooks.timeout_seconds)
+    found = []
+    for endpoint in endpoints:
+        try:
+            if endpoint.url.startswith(SCHEME):
+                sinks.check(endpoint.url)
+        except InvalidContent:
+            found.append(endpoint)
+    await sinks.close()
+    return found
 
 
 async def _networks(config: Config) -> AsyncIterator[Finding]:
