@@ -94,11 +94,12 @@ def _place_in(listing: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], int]:
         if isinstance(one, Mapping) and "reference" in one
     ]
     places = {reference: place for place, reference in enumerate(listed)}
-    places[_reference_to(listing)] = -1
-    return lambda resource: places.get(_reference_to(resource), len(listed))
+    places[reference_to(listing)] = -1
+    return lambda resource: places.get(reference_to(resource), len(listed))
 
 
-def _reference_to(resource: Mapping[str, Any]) -> str:
+def reference_to(resource: Mapping[str, Any]) -> str:
+    """Return the reference by which other resources name one."""
     return f"{resource['resourceType']}/{resource['id']}"
 
 

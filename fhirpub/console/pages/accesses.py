@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fhirpub.audit.event import AUDIT_EVENT
-from fhirpub.console.pages.resources import next_page
+from fhirpub.console.pages.searches import common_criteria, next_page
 from fhirpub.console.visit import Html, Page, PageRefused, Result, Visit, address
 
 SECTION = "accesses"
@@ -66,12 +66,7 @@ def _query(visit: Visit) -> list[tuple[str, str]]:
     for name, one in _FILTERS.items():
         if text := visit.query.get(name, "").strip():
             query.append((one.parameter, text))
-    for name, prefix in (("since", "ge"), ("until", "le")):
-        if day := visit.query.get(name, "").strip():
-            query.append(("date", f"{prefix}{day}"))
-    if cursor := visit.query.get("cursor"):
-        query.append(("_cursor", cursor))
-    return query
+    return [*query, *common_criteria(visit)]
 
 
 def _row(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 from fhirpub.console.describe import documents_in, facts_of
 from fhirpub.console.differences import differences
-from fhirpub.console.summaries import results_of, summary_of
-from fhirpub.console.visit import Html, Page, PageRefused, Result, Visit, address
+from fhirpub.console.pages.searches import (
+    common_criteria,
+    cursor_of_next,
+    next_page,
+    page_asked_for,
+)
+from fhirpub.console.summaries import reference_to, results_of, summary_of
+from fhirpub.console.visit import Html, Page, PageRefused, Result, Visit
 from fhirpub.fhir.strict_json import pretty
 
 _PER_PAGE = "25"
 _VERSIONS = "20"
 _MOST_JSON = 64 * 1024
-_FILTERS = ("identifier", "patient", "status", "name", "birthdate")
+_OF_PERSONS = ("name", "birthdate")
+_FILTERS = ("identifier", "patient", "status", *_OF_PERSONS)
+_ID_LENGTH = 36
 _BASE = "/fhir/r4"
 
 
@@ -67,16 +75,18 @@ def _described(
     resource: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     in_table = results_of([resource, *others])
-    names = {row.path for row in in_table}
+    paths = {row.path for row in in_table}
+    rows = [*map(summary_of, others)]
+    shown = {reference_to(one) for one, row in zip(others, rows, strict=True) if row.path in paths}
     documents = list(documents_in(resource))
     return {
         "resource": resource,
         "summary": summary_of(resource),
-        "facts": list(facts_of(resource, without=frozenset(_referring(resource, others)))),
+        "facts": list(facts_of(resource, without=frozenset(_referring(resource, shown)))),
         "results": in_table,
         "documents": documents,
         "framed": next((one for one in documents if one.is_pdf), None),
-        "others": [row for one in others if (row := summary_of(one)).path not in names],
+        "others": [row for row in rows if row.path not in paths],
         "json": _json(resource),
     }
 
@@ -84,16 +94,14 @@ def _described(
 async def show_history(visit: Visit) -> Result:
     """Show the versions of a resource, and what changed from each to the next."""
     type_name, id_ = _type(visit), visit.blanks[1]
-    query = [("_count", _VERSIONS)]
-    if cursor := visit.query.get("cursor"):
-        query.append(("_cursor", cursor))
+    query = [("_count", _VERSIONS), *page_asked_for(visit)]
     found = await visit.get(f"{_path(type_name, id_)}/_history", query)
     versions = [entry["resource"] for entry in found.get("entry", []) if "resource" in entry]
     values = {
         "type_name": type_name,
         "id": id_,
         "rows": await visit.compute(partial(_compared, versions)),
-        "following": _cursor(found),
+        "following": cursor_of_next(found),
     }
     title = f"Versions of {type_name} {id_}"
     return Html(template="history.html", title=title, section=type_name, values=values)
@@ -130,12 +138,12 @@ def _has(visit: Visit, type_name: str, parameter: str) -> bool:
 
 
 def _filters(visit: Visit, type_name: str) -> list[str]:
-    own = ("name", "birthdate") if not _has(visit, type_name, "patient") else ()
+    # What has a patient is found by that one, not by a name.
+    left_out = _OF_PERSONS if _has(visit, type_name, "patient") else ()
     return [
         name
         for name in _FILTERS
-        if (_has(visit, type_name, name) or name == "identifier")
-        and (name in own or name not in ("name", "birthdate"))
+        if name not in left_out and (name == "identifier" or _has(visit, type_name, name))
     ]
 
 
@@ -146,12 +154,7 @@ def _query(visit: Visit, type_name: str) -> list[tuple[str, str]]:
         text = visit.query.get(name, "").strip()
         if text:
             query.append((_parameter(name, text), text))
-    for name, prefix in (("since", "ge"), ("until", "le")):
-        if day := visit.query.get(name, "").strip():
-            query.append(("date", f"{prefix}{day}"))
-    if cursor := visit.query.get("cursor"):
-        query.append(("_cursor", cursor))
-    return query
+    return [*query, *common_criteria(visit)]
 
 
 def _parameter(name: str, text: str) -> str:
@@ -164,9 +167,6 @@ def _parameter(name: str, text: str) -> str:
     return "patient.identifier" if is_identifier else name
 
 
-_ID_LENGTH = 36
-
-
 def _resources(bundle: Mapping[str, Any], mode: str) -> list[Mapping[str, Any]]:
     return [
         entry["resource"]
@@ -175,21 +175,8 @@ def _resources(bundle: Mapping[str, Any], mode: str) -> list[Mapping[str, Any]]:
     ]
 
 
-def _cursor(bundle: Mapping[str, Any]) -> str:
-    urls = [link["url"] for link in bundle.get("link", []) if link["relation"] == "next"]
-    given = parse_qs(urlsplit(urls[0]).query) if urls else {}
-    return next(iter(given.get("_cursor", [])), "")
-
-
-def next_page(visit: Visit, bundle: Mapping[str, Any], *segments: str) -> str:
-    """Return the path of the page of a search that follows this one; empty if there is none."""
-    cursor = _cursor(bundle)
-    return address(*segments, **{**visit.query, "cursor": cursor}) if cursor else ""
-
-
-def _referring(resource: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> list[str]:
+def _referring(resource: Mapping[str, Any], shown: Collection[str]) -> list[str]:
     """Return the elements that do no more than list what the table of results shows."""
-    shown = {f"{one['resourceType']}/{one['id']}" for one in others if results_of([one])}
     return [
         name
         for name, element in resource.items()
