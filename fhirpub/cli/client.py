@@ -26,9 +26,7 @@ from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import loads
 
 _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
-_SEND_LINK = (
-    "The link is shown only once and works once: send it to the person, and to nobody else."
-)
+_SEND_LINK = "The link is shown only once and works once: send it to that person only."
 _SIGNS_IN_ELSEWHERE = (
     "The person signs in at the provider of [console] oidc_issuer. For a passkey as well: "
     "fhirpub client invite {}"

@@ -23,7 +23,7 @@ _log = logger()
 
 
 class SignInRefused(TokenRefused):
-    """Nobody signs in. The text is for the log: a browser is shown none of it."""
+    """A sign-in is refused. The text is for the log and is not shown in a browser."""
 
     def __init__(self, reason: str, *, client: str = "") -> None:
         super().__init__("invalid_client", reason, client=client)

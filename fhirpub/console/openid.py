@@ -74,7 +74,7 @@ class SignInRequest:
 
     @classmethod
     def create(cls) -> SignInRequest:
-        """Return a request that nobody can guess."""
+        """Return a request whose values cannot be guessed."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         return cls(state=state, nonce=nonce, verifier=verifier)
 

@@ -13,9 +13,8 @@ from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
-from tests.console.conftest import KEY
 from tests.console.operating import OPERATIONS, SCRIPT, form_path, match, run, send, sign_in
-from tests.console.tabs import Tab, text_of
+from tests.console.tabs import KEY, Tab, text_of
 
 CLIENT = r"/operations/clients/([0-9a-f-]{36})"
 ENDPOINT = r"/operations/endpoints/([0-9a-f-]{36})"
@@ -137,7 +136,7 @@ def test_a_secret_that_was_entered_is_not_sent_back(lab: Integrator, operator: T
 
 
 def test_an_unknown_record_is_refused_and_the_form_kept(operator: Tab) -> None:
-    answer = send(operator, "clientEdit", client="nobody", name="Kept")
+    answer = send(operator, "clientEdit", client="unknown", name="Kept")
 
     assert answer.status == 404
     assert value_of(answer.body.decode(), "name") == "Kept"
@@ -209,7 +208,7 @@ def test_a_client_is_disabled_only_after_a_confirmation(lab: Integrator, operato
 
 
 def test_a_confirmation_is_not_asked_for_what_is_not_possible(operator: Tab) -> None:
-    answer = send(operator, "clientDisable", client="nobody")
+    answer = send(operator, "clientDisable", client="unknown")
 
     assert answer.status == 404
     assert "Go on?" not in text_of(answer)

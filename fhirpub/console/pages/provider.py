@@ -26,7 +26,7 @@ _AGAIN = "The sign-in was not completed: try again."
 
 
 class _Unknown(SignInRefused):
-    """The provider knows a person who is nobody here."""
+    """The provider knows a person that this service does not."""
 
 
 async def leave_for_provider(visit: Visit) -> Result:
