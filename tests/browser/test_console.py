@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import expect
 
-from fhirpub.config.console import ConsoleConfig
-from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.service import RunningService
 from tests.browser.accessibility import check_accessibility
 from tests.browser.stage import ANSWER, Stage, staged
 from tests.browser.visits import View, Visit, Visiting
-from tests.console.tabs import Tab, open_tab
+from tests.console.tabs import SETTINGS, open_tab
 
 WIDE = View()
 
@@ -24,13 +21,8 @@ def service(
     store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningService]:
     """A service with a console."""
-    config = Config(
-        console=ConsoleConfig(enabled=True),
-        plugins=PluginsConfig(enabled=["diagnosticreport", "observation"]),
-        webhooks=WebhooksConfig(allow_networks=["127.0.0.0/8"]),
-    )
     folder = tmp_path_factory.mktemp("console")
-    with RunningService(folder, config=config, store_url=store_url("pages")) as running:
+    with RunningService(folder, config=SETTINGS, store_url=store_url("pages")) as running:
         yield running
 
 
@@ -43,12 +35,8 @@ def stage(service: RunningService) -> Iterator[Stage]:
 
 def begin(visit: Visiting, stage: Stage, view: View = WIDE) -> Visit:
     """Begin a visit of a person who is signed in."""
-    tab: Tab = open_tab(stage.lab)
     visited = visit(stage.lab.service.base_url, view)
-    name, _, value = tab.cookie.partition("=")
-    visited.context.add_cookies(
-        [{"name": name, "value": value, "url": stage.lab.service.base_url}]
-    )
+    visited.use(open_tab(stage.lab).cookie)
     return visited
 
 

@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import expect
 
-from fhirpub.config.console import ConsoleConfig
-from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import document
 from tests.browser.test_console import WIDE
 from tests.browser.visits import View, Visit, Visiting
-from tests.console.tabs import open_tab
+from tests.console.tabs import SETTINGS, open_tab
 from tests.panels import panel, result
 
 MARK = "was-run"
@@ -32,13 +29,8 @@ def lab(
     store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Integrator]:
     """A client of a service with a console."""
-    config = Config(
-        console=ConsoleConfig(enabled=True),
-        plugins=PluginsConfig(enabled=["diagnosticreport", "observation"]),
-        webhooks=WebhooksConfig(allow_networks=["127.0.0.0/8"]),
-    )
     folder = tmp_path_factory.mktemp("attacks")
-    with RunningService(folder, config=config, store_url=store_url("attacks")) as running:
+    with RunningService(folder, config=SETTINGS, store_url=store_url("attacks")) as running:
         yield running.integrator()
 
 
@@ -65,8 +57,7 @@ def report(lab: Integrator) -> str:
 def begin(visit: Visiting, lab: Integrator, view: View = WIDE) -> Visit:
     """Begin a visit of a person who is signed in."""
     visited = visit(lab.service.base_url, view)
-    name, _, value = open_tab(lab).cookie.partition("=")
-    visited.context.add_cookies([{"name": name, "value": value, "url": lab.service.base_url}])
+    visited.use(open_tab(lab).cookie)
     return visited
 
 

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import expect
 
-from fhirpub.config.administration import AdminConfig
-from fhirpub.config.console import ConsoleConfig
-from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import RunningService
 from tests.browser.accessibility import check_accessibility
 from tests.browser.visits import View, Visit, Visiting
-from tests.console.conftest import KEY
 from tests.console.operating import OPERATIONS, Estate, form_path, furnish
+from tests.console.tabs import KEY, SETTINGS
 
 
 @pytest.fixture(scope="module")
 def estate(
     store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Estate]:
-    config = Config(
-        console=ConsoleConfig(enabled=True),
-        admin=AdminConfig(bootstrap_key_hash=hashlib.sha256(KEY.encode()).hexdigest()),
-        plugins=PluginsConfig(enabled=["diagnosticreport"]),
-        webhooks=WebhooksConfig(allow_networks=["127.0.0.0/8"]),
-    )
     folder, url = tmp_path_factory.mktemp("operators"), store_url("operators")
-    with RunningService(folder, config=config, store_url=url) as service, Receiver() as receiver:
+    with RunningService(folder, config=SETTINGS, store_url=url) as service, Receiver() as receiver:
         yield furnish(service, receiver, KEY)
 
 
@@ -52,10 +41,8 @@ def pages_of(estate: Estate) -> dict[str, str]:
 
 def begin(visit: Visiting, estate: Estate, view: View | None = None) -> Visit:
     """Begin a visit of an operator who is signed in."""
-    base_url = estate.service.base_url
-    visited = visit(base_url, view or View())
-    name, _, value = estate.tab.cookie.partition("=")
-    visited.context.add_cookies([{"name": name, "value": value, "url": base_url}])
+    visited = visit(estate.service.base_url, view or View())
+    visited.use(estate.tab.cookie)
     return visited
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,6 +16,7 @@ from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import RunningService
 from tests.browser.visits import Visiting
 from tests.node.packages import Scripts
+from tests.node.provider import Provider
 from tests.ports import free_port
 
 SECRET = "a-secret-of-the-console"
@@ -33,21 +32,9 @@ def provider(node: Scripts) -> Iterator[tuple[str, int]]:
         "client_secret": SECRET,
         "redirect_uris": [f"http://127.0.0.1:{port}/console/sign-in/provider"],
     }
-    running = subprocess.Popen(
-        ["node", "issuer.mjs"],
-        cwd=node.folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    with running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        with running.stdin as written:
-            json.dump({"people": True, "clients": [client]}, written)
-        yield running.stdout.readline().strip(), port
-        running.kill()
+    running = Provider(node, {"people": True, "clients": [client]})
+    yield running.url, port
+    running.stop()
 
 
 @pytest.fixture(scope="module")

@@ -84,6 +84,11 @@ class Visit:
         self.context.on("page", self._watch_downloads)
         self.page: Page = self.context.new_page()
 
+    def use(self, cookie: str) -> None:
+        """Keep a cookie, which is written as browsers send it."""
+        name, _, value = cookie.partition("=")
+        self.context.add_cookies([{"name": name, "value": value, "url": self._origin}])
+
     def open(self, path: str) -> Response:
         """Open a path of the service in the page, and return the response."""
         response = self.page.goto(path)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from fhirpub.config.administration import AdminConfig
-from fhirpub.config.console import ConsoleConfig
-from fhirpub.config.settings import Config, PluginsConfig
-from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.service import Integrator, RunningService
-from tests.console.tabs import Tab, open_operator, open_tab
-
-KEY = "fhirpub_admin_of_tests"
+from tests.console.tabs import SETTINGS, Tab, open_operator, open_tab
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +16,7 @@ def console(
     store_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningService]:
     """A service that serves the console, with an administrative key."""
-    config = Config(
-        console=ConsoleConfig(enabled=True),
-        admin=AdminConfig(bootstrap_key_hash=hashlib.sha256(KEY.encode()).hexdigest()),
-        plugins=PluginsConfig(enabled=["diagnosticreport", "observation"]),
-        webhooks=WebhooksConfig(allow_networks=["127.0.0.0/8"]),
-    )
-    folder = tmp_path_factory.mktemp("console")
+    folder, config = tmp_path_factory.mktemp("console"), SETTINGS
     if url := store_url("console"):  # a file of keys is made beside a file of SQLite alone
         keys = folder / "keys"
         keys.write_text("A" * 43 + "=\n")

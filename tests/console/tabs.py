@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from html import unescape
 from urllib.parse import urlencode
 
 from fhirpub.app.administration import create_interface
+from fhirpub.config.administration import AdminConfig
+from fhirpub.config.console import ConsoleConfig
+from fhirpub.config.settings import Config, PluginsConfig
+from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.console.creation import create_console
 from fhirpub.console.sessions import Person
 from fhirpub.testing.service import Answer, Integrator, RunningService
 
 FORM = "application/x-www-form-urlencoded"
+KEY = "fhirpub_admin_of_tests"
+"""The administrative key of a service with `SETTINGS`."""
+SETTINGS = Config(
+    console=ConsoleConfig(enabled=True),
+    admin=AdminConfig(bootstrap_key_hash=hashlib.sha256(KEY.encode()).hexdigest()),
+    plugins=PluginsConfig(enabled=["diagnosticreport", "observation"]),
+    webhooks=WebhooksConfig(allow_networks=["127.0.0.0/8"]),
+)
+"""The settings of a service with a console, which sends webhooks to this machine."""
 
 
 @dataclass(slots=True)

@@ -12,9 +12,8 @@ from fhirpub.config.administration import AdminConfig
 from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.settings import Config
 from fhirpub.testing.service import RunningService
-from tests.console.conftest import KEY
 from tests.console.operating import sign_in
-from tests.console.tabs import text_of
+from tests.console.tabs import KEY, text_of
 from tests.waiting import wait_until
 
 

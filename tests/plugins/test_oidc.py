@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +30,7 @@ from fhirpub_oidc.claims import issuers_of
 from fhirpub_oidc.settings import IssuerSettings
 from tests.bodies import SYSTEM, register_body
 from tests.node.packages import Scripts
+from tests.node.provider import Provider
 from tests.unit.auth.assertions.signing import Pair, key_set, pair
 from tests.waiting import wait_until
 
@@ -174,30 +174,8 @@ def test_an_issuer_on_this_machine_is_for_a_sandbox() -> None:
         load_issuers(configured(group, environment="production"))
 
 
-class Provider:
-    """oidc-provider, in a process of its own."""
-
-    def __init__(self, scripts: Scripts, given: Mapping[str, Any]) -> None:
-        self._process = subprocess.Popen(
-            ["node", "issuer.mjs"],
-            cwd=scripts.folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with self._process.stdin as written:
-            json.dump(given, written)
-        self.url = self._process.stdout.readline().strip()
-        assert self.url, "oidc-provider has not started"
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+class Issuer(Provider):
+    """oidc-provider, which grants tokens to clients."""
 
     def token(self, client: str, *, resource: str = AUDIENCE, scope: str = "") -> str:
         form = {
@@ -253,7 +231,7 @@ def call(
 
 
 @pytest.fixture(scope="module", params=["RS256", "ES256"])
-def provider(request: pytest.FixtureRequest, node: Scripts) -> Iterator[Provider]:
+def provider(request: pytest.FixtureRequest, node: Scripts) -> Iterator[Issuer]:
     given = {
         "algorithm": request.param,
         "scopes": ["system/DiagnosticReport.cruds", "system/*.cruds", "reader"],
@@ -261,14 +239,14 @@ def provider(request: pytest.FixtureRequest, node: Scripts) -> Iterator[Provider
             {"client_id": name, "client_secret": SECRET} for name in ("ward", "lab", "stranger")
         ],
     }
-    running = Provider(node, given)
+    running = Issuer(node, given)
     yield running
     running.stop()
 
 
 @pytest.fixture(scope="module")
 def service(
-    provider: Provider,
+    provider: Issuer,
     store_url: Callable[[str], str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[RunningService]:
@@ -279,7 +257,7 @@ def service(
 
 
 def test_a_client_of_the_issuer_publishes_and_reads(
-    service: RunningService, provider: Provider
+    service: RunningService, provider: Issuer
 ) -> None:
     token = provider.token("ward")
     register = f"{SEARCH}/$register"
@@ -292,7 +270,7 @@ def test_a_client_of_the_issuer_publishes_and_reads(
 
 
 def test_another_client_of_the_issuer_acts_for_its_own_tenant(
-    service: RunningService, provider: Provider
+    service: RunningService, provider: Issuer
 ) -> None:
     call(service, provider.token("ward"), "POST", f"{SEARCH}/$register", register_body("R-2"))
 
@@ -300,7 +278,7 @@ def test_another_client_of_the_issuer_acts_for_its_own_tenant(
 
 
 def test_a_role_of_the_issuer_stands_for_its_scopes(
-    service: RunningService, provider: Provider
+    service: RunningService, provider: Issuer
 ) -> None:
     token = provider.token("lab", scope="reader")
 
@@ -310,7 +288,7 @@ def test_a_role_of_the_issuer_stands_for_its_scopes(
 
 
 def test_wider_scopes_than_those_of_the_issuer_count_as_these(
-    service: RunningService, provider: Provider
+    service: RunningService, provider: Issuer
 ) -> None:
     token = provider.token("ward", scope="system/*.cruds")
 
@@ -321,7 +299,7 @@ def test_wider_scopes_than_those_of_the_issuer_count_as_these(
 
 @pytest.mark.parametrize("wrong", ["client", "audience"])
 def test_a_token_of_the_issuer_for_others_is_refused(
-    service: RunningService, provider: Provider, wrong: str
+    service: RunningService, provider: Issuer, wrong: str
 ) -> None:
     resource = "https://other.example" if wrong == "audience" else AUDIENCE
     token = provider.token("stranger" if wrong == "client" else "ward", resource=resource)
