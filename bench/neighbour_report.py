@@ -14,7 +14,13 @@ RESULTS = Path(__file__).with_name("RESULTS-neighbours.md")
 MOST_TIMES_IDLE = 3.0
 LEAST_BOUND_MS = 50.0
 MOST_MIB = 512.0
-STORAGES = {"sqlite": "SQLite", "mongodb": "MongoDB"}
+SECTIONS = {
+    ("sqlite", False): "SQLite",
+    ("sqlite", True): "SQLite, several workers",
+    ("mongodb", False): "MongoDB",
+    ("mongodb", True): "MongoDB, several workers",
+}
+"""The titles of the results, by the storage and whether the service had several workers."""
 _NOT_RUN = "Not measured yet."
 _SHORT = ("read", "by id", "by patient", "3 KB", "1 MB")
 _COLUMNS = (
@@ -201,7 +207,7 @@ def _pair(kind: Mapping[str, Any]) -> str:
 
 
 def section(outcomes: Sequence[Outcome], under: Circumstances) -> str:
-    """Return the results on one kind of storage."""
+    """Return the results on one kind of storage, with one worker or with several."""
     lines = [
         f"- Date: {under.date}",
         f"- Machine: {under.machine}; service, neighbour and abuser share it",
@@ -211,16 +217,17 @@ def section(outcomes: Sequence[Outcome], under: Circumstances) -> str:
         f"- Neighbour: {under.rate:g} a second of each kind, of 1 MB {under.large_rate:g}",
         "",
         table(outcomes),
-        "",
-        *(f"- `{outcome.name}`: {outcome.sentence}" for outcome in outcomes),
     ]
     return "\n".join(lines) + "\n"
 
 
-def document(text: str, storage: str, before: str) -> str:
-    """Return the file of results with a new section; that of the other storage stays."""
-    parts = {name: _section_in(before, title) for name, title in STORAGES.items()}
-    parts[storage] = text
+def document(text: str, under: Circumstances, before: str, sentences: Mapping[str, str]) -> str:
+    """Return the file of results with a new section; the others stay.
+
+    ``sentences`` say of each abuse what it does.
+    """
+    parts = {key: _section_in(before, title) for key, title in SECTIONS.items()}
+    parts[under.storage, under.workers > 1] = text
     lines = [
         "# Neighbours",
         "",
@@ -229,9 +236,11 @@ def document(text: str, storage: str, before: str) -> str:
         "Latencies are p50/p99 in milliseconds beside the abuse, and idle in parentheses.",
         "",
     ]
-    for name, title in STORAGES.items():
-        lines += [f"## {title}", "", parts[name] or f"{_NOT_RUN}\n"]
-    return "\n".join(lines).rstrip() + "\n"
+    for key, title in SECTIONS.items():
+        lines += [f"## {title}", "", parts[key] or f"{_NOT_RUN}\n"]
+    lines += ["## Abuses", ""]
+    lines += [f"- `{name}`: {sentence}" for name, sentence in sentences.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _section_in(document: str, title: str) -> str:

@@ -129,7 +129,8 @@ def _report(
 ) -> None:
     if arguments.write:
         before = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
-        text = document(section(outcomes, under), under.storage, before)
+        sentences = {name: abuse.sentence for name, abuse in ABUSES.items()}
+        text = document(section(outcomes, under), under, before, sentences)
         RESULTS.write_text(text, encoding="utf-8")
     found = "as chosen" if arguments.large_rate else "which this machine sustains idle"
     print(f"the neighbour registers 1 MB {under.large_rate:g} times a second, {found}")

@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.fhir.times import from_http, http_date, instant, is_after, to_utc, zone_of
+from fhirpub.fhir.times import (
+    UnstorableTime,
+    from_http,
+    http_date,
+    instant,
+    is_after,
+    is_date_beside_time,
+    is_plain_utc,
+    to_utc,
+    zone_of,
+)
 
 NOVEMBER = 784_111_777_000  # 1994-11-06T08:49:37Z
 
@@ -124,3 +134,105 @@ def test_a_time_without_an_offset_is_read_in_the_zone_of_each_call() -> None:
         "2026-01-02T10:00:00Z",
         "2026-01-02T15:00:00Z",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ("2026-01-02T10:00:00Z", "2026-01-02T10:00:00Z"),
+        ("2026-01-02T10:00:00.10+02:00", "2026-01-02T08:00:00.10Z"),
+        ("2026-01-02T10:00:00.123456789-05:30", "2026-01-02T15:30:00.123456789Z"),
+        ("2026-12-31T23:59:60Z", "2027-01-01T00:00:00Z"),
+        ("2026-12-31T23:59:59.9+14:00", "2026-12-31T09:59:59.9Z"),
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_a_time_is_stored_in_utc_with_its_digits(sent: str, stored: str) -> None:
+    time = to_utc(sent, default_zone=ZoneInfo("America/Lima"))
+
+    assert time is not None
+    assert (time.text, time.zone_assumed, time.local) == (stored, False, sent)
+
+
+def test_a_time_without_an_offset_is_marked() -> None:
+    time = to_utc("2026-01-02T10:00:00", default_zone=UTC)
+
+    assert time is not None
+    assert time.zone_assumed is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-02",
+        "2026-01-02T10:00Z",
+        "2026-01-02T10:00:61Z",
+        "2026-02-30T10:00:00Z",
+        "2026-01-02T24:00:00Z",
+        "2026-01-02T10:00:00+14:30",
+        "2026-01-02T10:00:00+99:00",
+        "2026-01-02 10:00:00Z",
+        "x" * 65,
+    ],
+)
+def test_what_holds_no_time_of_day_is_none(text: str) -> None:
+    assert to_utc(text, default_zone=UTC) is None
+
+
+@pytest.mark.parametrize("digits", [10, 60])
+def test_more_digits_than_nine_cannot_be_stored(digits: int) -> None:
+    with pytest.raises(UnstorableTime, match=r"^has more than nine digits of a second$"):
+        to_utc(f"2026-01-02T10:00:00.{'1' * digits}", default_zone=UTC)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:60Z"])
+def test_a_moment_outside_four_digits_of_a_year_cannot_be_stored(text: str) -> None:
+    with pytest.raises(UnstorableTime, match=r"^is not in the years 0001 to 9999 as UTC$"):
+        to_utc(text, default_zone=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-01-02T10:00:00Z", True),
+        ("2026-01-02T10:00:00.123456789Z", True),
+        ("2026-01-02T10:00:00.1234567891Z", False),
+        ("2026-01-02T10:00:60Z", False),
+        ("2026-01-02T10:00:00+00:00", False),
+        ("2026-01-02", False),
+        ("", False),
+    ],
+)
+def test_a_text_is_plain_utc_only_if_nothing_in_it_is_converted(
+    text: str, *, expected: bool
+) -> None:
+    assert is_plain_utc(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        ({"start": "2026-01-02", "end": "2026-01-02T10:00:00Z"}, True),
+        ({"start": "2026-01-02T10:00:00Z", "end": "2026-01-03"}, True),
+        ({"start": "2026-01-02T10:00:00Z", "end": "2026-01-02T11:00:00Z"}, False),
+        ({"start": "2026-01-02", "end": "2026-01"}, False),
+        ({"start": "2026-01-02T10:00:00Z"}, False),
+        ({"end": "2026-01-02T10:00:00Z"}, False),
+        ({"start": 2026, "end": "2026-01-02T10:00:00Z"}, False),
+        ({"start": "2026-01-02T10:00:00Z", "end": None}, False),
+        ({}, False),
+    ],
+)
+def test_a_date_beside_a_time_is_noticed(period: dict[str, object], *, expected: bool) -> None:
+    assert is_date_beside_time(period) is expected
+
+
+def test_of_two_dates_the_later_one_is_after_the_other_as_far_as_both_go() -> None:
+    assert is_after("2026-02-01", "2026-01-31")
+    assert not is_after("2026-01-31", "2026-01")
+    assert not is_after("2026-01-02", "2026-01-02T00:00:00Z")
+    assert is_after("2026-01-03", "2026-01-02T23:00:00Z")
+
+
+def test_an_instant_that_cannot_be_stored_is_no_condition() -> None:
+    assert from_http("1994-11-06T08:49:37.0000000001Z") is None
