@@ -241,7 +241,7 @@ def _too_complex(said: str) -> InvalidContent:
 def refuse_excess(value: Any, *, written: bytes | None = None) -> None:
     """Raise InvalidContent for what is nested deeper than 64 or holds more than 100,000 values.
 
-    ``serialize`` is the same as JSON, if that is at hand: most values are seen by it to be small.
+    ``written`` is the value as JSON, if that is at hand: it shows of most that they are small.
     """
     if written is not None and _are_few(_count_structures(written)):
         return
