@@ -180,6 +180,15 @@ def is_in_order(criterion: Condition) -> bool:
     )
 
 
+def is_range_of_times(criterion: Condition) -> bool:
+    """Return whether an index over the values leads to candidates of some time."""
+    return (
+        isinstance(criterion, Criterion)
+        and has_range(criterion)
+        and any(isinstance(item, TimeMatch) for item in criterion.any_of)
+    )
+
+
 def is_without_end(criterion: Condition) -> bool:
     """Return whether a criterion asks for times without an end: most likely the newest of all."""
     return (

@@ -22,13 +22,15 @@ from fhirpub.storage.mongodb.primary import Primary
 from fhirpub.storage.mongodb.projections import ALONE, listed_with
 from fhirpub.storage.mongodb.removal.reuse import Reuse
 from fhirpub.storage.mongodb.schema import VERSION_KEY, Cursor, Records, by_keys
-from fhirpub.storage.mongodb.search.pipeline import Plan, count_plan, plan_of
+from fhirpub.storage.mongodb.search.pipeline import Plan, count_plan, newest_plan, plan_of
 
 _MAX_CONCURRENT_PAGES, _PAGES_PER_TENANT = 6, 4
 """So many pages are on their way at the same time: each may be large, see `MAX_PAGE_BYTES`."""
 _EVER = 0
 _MANY = 1_000
 """To sort so many takes the server longer than to count them."""
+_NEWEST = 1_500
+"""So many candidates of a range of times are looked at, before all are."""
 _DECODED_AT_ONCE = 50
 """So many versions hold the event loop for less than a millisecond."""
 
@@ -82,15 +84,19 @@ class Pages:
         counts_first = query.count_up_to != 0 and not (query.criteria or query.every_version)
         has_reuse = counts_first and await self._reuse.of(tenant)
         plan = partial(plan_of, tenant, query, has_reuse=has_reuse)
+        newest = newest_plan(tenant, query, most=_NEWEST)
+        if newest is not None:
+            found, total = await self._run(newest, query)
+            if len(found) > query.limit and _ends_between_moments(found):
+                return found, total
         first = plan(by_time=await self._has_many(tenant, query))
         found, total = await self._run(first, query)
-        most = query.limit
-        if first.is_exact or len(found) <= most or _differ(found[most - 1], found[most]):
+        if first.is_exact or len(found) <= query.limit or _ends_between_moments(found):
             return found, total
         # The page ends amid entries of one moment: all that are as new are put in order.
-        oldest = found[most]["updated"]
+        oldest = found[-1]["updated"]
         found, total = await self._run(plan(since=oldest), query)
-        if len(found) <= most:  # some were updated in between
+        if len(found) <= query.limit:  # some were updated in between
             found, total = await self._run(plan(since=_EVER), query)
         return found, total
 
@@ -178,6 +184,6 @@ class Pages:
         return await self._primary.answer(lambda: ask().to_list(None))
 
 
-def _differ(one: Document, other: Document) -> bool:
-    """Return whether two entries are of different moments."""
-    return bool(one["updated"] != other["updated"])
+def _ends_between_moments(found: Sequence[Document]) -> bool:
+    """Return whether the last entry of a page and the one behind it are of different moments."""
+    return bool(found[-2]["updated"] != found[-1]["updated"])

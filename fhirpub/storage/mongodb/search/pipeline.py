@@ -27,6 +27,7 @@ from fhirpub.storage.mongodb.search.filters import (
     filter_of,
     has_range,
     is_in_order,
+    is_range_of_times,
     is_without_end,
     match_identified,
     match_one_of,
@@ -96,6 +97,33 @@ def plan_of(
     page = _merge(pages, [{"$sort": ordering.sorting}, {"$limit": query.limit + 1}])
     totals = [_union_with(total)] if query.count_up_to != 0 else ()
     return Plan([*page, *totals], index, is_exact=not quick)
+
+
+def newest_plan(tenant: str, query: SearchQuery, *, most: int) -> Plan | None:
+    """Return what finds entries among the newest candidates alone, None if that saves nothing.
+
+    It does where a range of times is wanted, which no index has newest first: if many versions
+    match, some of the newest do. Candidates are those of another criterion that an index has in
+    this order, or else all.
+    """
+    ordering = ordering_of(query)
+    is_page = query.limit and ordering.is_usual
+    is_alone = not (query.identifiers or query.ids is not None or query.has_members)
+    # A total takes longer, and is counted again if these candidates are too few.
+    is_cheap = query.count_up_to == 0 or len(query.criteria) == 1
+    if not (is_page and is_alone and is_cheap and any(map(is_range_of_times, query.criteria))):
+        return None
+    everywhere: Filter = {"tenant": tenant, "type": query.type}
+    conditions = [filter_of(one, tenant, query.type) for one in query.criteria]
+    in_order = [number for number, one in enumerate(query.criteria) if is_in_order(one)]
+    leading = [conditions[number] for number in in_order[:1]]
+    index = BY_SEARCH_VALUE if leading else BY_TIME
+    candidates = _Alone(tenant, query, [everywhere, *leading], index=index)
+    matching: Pipeline = [{"$limit": most}, {"$match": {"$and": conditions}}]
+    page = candidates.newest_first(ordering, matching=matching)
+    counted = _Alone(tenant, query, [everywhere, *conditions], index=index)
+    totals = [] if query.count_up_to == 0 else [_union_with(counted.total(by_first=False))]
+    return Plan([*page, *totals], index, is_exact=False)
 
 
 def count_plan(tenant: str, query: SearchQuery, *, most: int) -> Plan | None:
@@ -199,12 +227,16 @@ class _Source(ABC):
             {"$limit": self._query.limit + 1},
         ]
 
-    def newest_first(self, ordering: Ordering) -> Pipeline:
-        """Return what finds the same as `page`, read from an index only as far as it is needed."""
+    def newest_first(self, ordering: Ordering, *, matching: Sequence[Filter] = ()) -> Pipeline:
+        """Return what finds the same as `page`, read from an index only as far as it is needed.
+
+        ``matching`` chooses among the candidates.
+        """
         found, *unwound = self._find(ordering.bounds)
         return [
             found,
             {"$sort": {"updated": -1}},
+            *matching,
             WHOLE,
             *unwound,
             *self._entries(ordering, merged=True),
