@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 
@@ -108,6 +109,21 @@ def encode(access: Access, agent: Agent, *, at: int) -> bytes:
     return (
         b"%b%b,%b" % (begin, shared, orjson.dumps(known)[1:]) if known else begin + shared + b"}"
     )
+
+
+def form_query(form: Iterable[tuple[str, str]]) -> str:
+    """Return the fields of a form as a query, as far as a record holds it.
+
+    Args:
+        form: The names and values.
+    """
+    kept, left = [], _MAX_QUERY
+    for name, value in form:
+        kept.append((name[:left], value[:left]))
+        left -= len(name) + len(value)
+        if left <= 0:
+            break
+    return urlencode(kept)
 
 
 @lru_cache(maxsize=1024)

@@ -49,6 +49,17 @@ class LoopTurns:
         else:
             self._waiting.setdefault(owner, deque()).append(request)
 
+    async def turn(self, owner: str) -> None:
+        """Return in a turn of the owner: what one commit wakes up would go on in one iteration."""
+        turned = asyncio.get_running_loop().create_future()
+
+        def begin() -> None:
+            if not turned.done():  # the request may have been cancelled
+                turned.set_result(None)
+
+        self.begin(owner, begin)
+        await turned
+
     def _begin_iteration(self) -> None:
         loop = asyncio.get_running_loop()
         self._begun.clear()

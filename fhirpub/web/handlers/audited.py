@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import ClassVar
-from urllib.parse import urlencode
 
 from fhirpub.audit.record import (
     BEGUN,
     encode_request,
+    form_query,
     name_of,
     patients_in,
     shared_members,
@@ -107,6 +107,7 @@ class AuditedRequest(RequestLifecycle):
         shared, what = self._shared(BEGUN), self._named_in_path()
         record = partial(encode_request, shared, self.request_id, what=what)
         await audit.write(self.caller.tenant.id, lambda at: record(at=at))
+        await self.services.loop_turns.turn(self.owner)
         changing = super().dispatch()
         if changing is not None:
             await changing
@@ -160,7 +161,7 @@ class AuditedRequest(RequestLifecycle):
         """Return the record of the response."""
         query = self.request.query
         if self.request.form:
-            query = "&".join(filter(None, (query, urlencode(self.request.form))))
+            query = "&".join(filter(None, (query, form_query(self.request.form))))
         return encode_request(
             self._shared(self.status),
             self.request_id,

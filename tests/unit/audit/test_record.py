@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 import pytest
@@ -18,6 +19,7 @@ from fhirpub.audit.record import (
     complete,
     encode,
     encode_request,
+    form_query,
     key_of,
     keys_of,
     name_of,
@@ -161,3 +163,20 @@ def test_patients_are_found_wherever_a_long_resource_is_cut() -> None:
     for size in range(65_400, 65_560, 7):
         body = b'{"a":"%b","b":{"reference":"Patient/p-1"}}' % (b"x" * size)
         assert patients_in([body]) == ("Patient/p-1",)
+
+
+@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=3_000))))
+def test_a_form_is_recorded_as_it_would_be_sent_as_far_as_a_record_goes(
+    form: list[tuple[str, str]],
+) -> None:
+    shared = shared_members("search", HTTPStatus.OK, "c", "sandbox", "192.0.2.1")
+
+    short, whole = (
+        encode_request(shared, "r", query=query) for query in (form_query(form), urlencode(form))
+    )
+
+    assert short == whole
+
+
+def test_the_values_of_a_long_form_are_not_all_encoded() -> None:
+    assert len(form_query([("code", "," * 60_000), ("code", "a")])) < 25_000

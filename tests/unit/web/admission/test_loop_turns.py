@@ -88,3 +88,31 @@ async def test_an_owner_that_was_alone_for_a_while_needs_no_turns(
     requests.arrive("a2", "a3", "a4", "a5")
 
     assert requests.begun == ["b1", "a1", "a2", "a3", "a4", "a5"]
+
+
+async def test_what_has_waited_goes_on_in_turns_as_well(requests: Requests) -> None:
+    async def go_on(name: str) -> None:
+        await requests.turns.turn(name[0])
+        requests.begun.append(name)
+
+    requests.arrive("b1")
+    going = [asyncio.ensure_future(go_on(f"a{number}")) for number in range(6)]
+    seen = []
+    while len(requests.begun) < 7:
+        await asyncio.sleep(0)
+        seen.append(len(requests.begun))
+
+    assert max(after - before for before, after in itertools.pairwise(seen)) <= 2
+    await asyncio.gather(*going)
+
+
+async def test_a_turn_that_is_no_longer_wanted_ends_no_other(requests: Requests) -> None:
+    requests.arrive("b1")
+    going = [asyncio.ensure_future(requests.turns.turn("a")) for _number in range(6)]
+    await asyncio.sleep(0)
+    going[4].cancel()
+
+    ended = await asyncio.gather(*going, return_exceptions=True)
+
+    assert [type(one) for one in ended].count(asyncio.CancelledError) == 1
+    assert ended.count(None) == 5
