@@ -48,7 +48,7 @@ async def recorded(
         action: What is done, such as ``client.add``.
         *what: The kind and id of each record that is concerned.
         tenant: The tenant concerned; by default the service itself.
-        agent: Who does it.
+        agent: The person or client that does it.
 
     Yields:
         What is recorded at the end, to be completed.
@@ -86,7 +86,7 @@ async def record_read(
 
 
 def local_agent(config: Config) -> Agent:
-    """Return the user of the operating system who runs a command."""
+    """Return the name of the operating system's user, for commands."""
     return Agent(environment=config.auth.environment, user=_user(), host=socket.gethostname())
 
 

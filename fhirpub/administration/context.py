@@ -1,4 +1,4 @@
-"""What operations work with: the store, who acts, and what is made only when it is needed."""
+"""What operations work with: the store, the agent, and what is made only when it is needed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Administration:
     Attributes:
         config: The settings of the service.
         store: Its store.
-        agent: Who acts, for the audit trail.
+        agent: The acting person or client, for the audit trail.
         clock: The time.
         endpoints: Returns the service that manages endpoints.
         context: Returns what interactions work with.
@@ -50,7 +50,7 @@ class Administration:
 
     @property
     def operator(self) -> str:
-        """The name of the operator who acts."""
+        """The name of the acting operator."""
         return self.agent.user
 
     def recorded(

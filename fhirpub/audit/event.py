@@ -177,7 +177,7 @@ def patients_of(record: Members) -> list[str]:
 
 
 def agent_of(record: Members) -> str:
-    """Return the id of the client, or the name of the user who ran a command, or nothing."""
+    """Return the id of the client, or the name of the user that ran a command, or nothing."""
     return str(record.get("client") or record.get("user") or "")
 
 
@@ -237,7 +237,7 @@ def _service(origin: Origin) -> JsonObject:
 
 
 def _agents(record: Members, origin: Origin) -> Iterator[JsonObject]:
-    """Yield who asked, and the service.
+    """Yield the caller, and the service.
 
     BALP follows the data: in a read the client is the destination, in all else the source. What
     is delivered leaves the service on its own.

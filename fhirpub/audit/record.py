@@ -8,7 +8,7 @@ A record names resources and patients by their ids, never by what they contain. 
   to be made, whose outcome is in another record;
 - ``client``, ``environment``, ``address``, ``request``: the client, the environment of the
   service, the address that the client called from, and the id of its request;
-- ``user``, ``host``: instead of these, the operating system's user who ran a command, and the
+- ``user``, ``host``: instead of these, the operating system's user that ran a command, and the
   host;
 - ``what``: the resources or records concerned, each as ``Type/id``, or
   ``Type/id/_history/version``;
@@ -44,14 +44,14 @@ _PATIENT = re.compile(rb'"reference":"(Patient/[A-Za-z0-9.-]{1,64})"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Who acts: a client over HTTP, or a user of the operating system.
+    """The acting party: a client over HTTP, or a user of the operating system.
 
     Attributes:
         client: The id of the client, if one is known.
         environment: The environment of the service.
         address: The address that the client called from.
         request: The id of its request.
-        user: The user of the operating system who ran a command.
+        user: The user of the operating system that ran a command.
         host: The host on which the command ran.
     """
 
@@ -89,7 +89,7 @@ def encode(access: Access, agent: Agent, *, at: int) -> bytes:
 
     Args:
         access: What was done.
-        agent: Who did it.
+        agent: The acting party.
         at: When, in milliseconds; 0 leaves it to the sealing, which knows it of a version.
     """
     shared = shared_members(

@@ -60,7 +60,7 @@ class Terms:
         page_size: How many entries a page has, unless it is asked for others.
         page_size_max: How many it has at most.
         max_values: The maximum number of values of all parameters together.
-        cursor: The name of the parameter that says where a page begins.
+        cursor: The name of the parameter with the place where a page begins.
     """
 
     tenant: str

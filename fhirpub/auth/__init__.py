@@ -1,1 +1,1 @@
-"""Who is calling: tenants, clients, signing keys and tokens."""
+"""Authentication of callers: tenants, clients, signing keys and tokens."""

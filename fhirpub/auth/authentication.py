@@ -45,7 +45,7 @@ class TokenEndpoint:
 
 
 class ClientAuthentication:
-    """Finds out which client sent a request, and slows down those who guess.
+    """Finds out which client sent a request, and slows down guesses.
 
     ``audiences`` are what an assertion may be for, ``fetch`` gets the key sets of clients that
     publish them.

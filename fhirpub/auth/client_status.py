@@ -82,7 +82,7 @@ class ClientStatus:
 
 
 class ClientStatusCache:
-    """Reads standings from the store, once for all who ask for a client at the same time."""
+    """Reads standings from the store, once for all requests for a client at the same time."""
 
     def __init__(self, access: CredentialStore, *, clock: Clock) -> None:
         self._access = access

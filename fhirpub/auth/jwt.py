@@ -89,7 +89,7 @@ class Expected:
     def claims_of(self, payload: Mapping[str, Any], *, now: int) -> Claims:
         """Return the claims at a moment in milliseconds; raises NotAuthenticated.
 
-        The signature must have been verified: the refusals say what is wrong.
+        The signature must have been verified: the refusals name what is wrong.
         """
         if payload.get("iss") != self.issuer:
             raise refusals.misdirected("iss", "issuer")

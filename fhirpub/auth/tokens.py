@@ -183,7 +183,7 @@ class Tokens:
         return None
 
     async def caller(self, authorization: Sequence[str]) -> Caller:
-        """Return who calls, from the value of every Authorization header (D-17 to D-22).
+        """Return the caller, from the value of every Authorization header (D-17 to D-22).
 
         Raises NotAuthenticated, and StoreUnavailable if the store cannot be asked.
         """

@@ -30,7 +30,7 @@ class Console:
     router: Router
     """The routes of the service, which pages ask in memory."""
     throttle: Throttle
-    """What slows down those who guess how to sign in."""
+    """What slows down guesses at sign-in."""
     ceremonies: Ceremonies | None
     """How persons make and use passkeys, where that is possible."""
     provider: OpenIdProvider | None

@@ -31,7 +31,7 @@ class SignInRefused(TokenRefused):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A way to sign in: its name, and what returns who has proved to be whom."""
+    """A way to sign in: its name, and what returns the subject that it has verified."""
 
     way: str
     prove: Callable[[], Awaitable[Person]]
@@ -72,7 +72,7 @@ async def leave(visit: Visit) -> Redirect:
 
 
 def agent_of(visit: Visit, person: Person) -> Agent:
-    """Return who acts, for the audit trail."""
+    """Return the agent, for the audit trail."""
     return Agent(
         client="" if person.is_operator else person.subject,
         user=person.subject if person.is_operator else "",

@@ -1,8 +1,8 @@
 """Sign-in by OpenID Connect: the code flow with PKCE, of a provider that the settings name.
 
-The provider says who a person is, and the service what they may do: the claim that the settings
-name is the key of a client, or is in the list of operators (OpenID Connect Core 1.0, section 3.1;
-RFC 7636).
+The provider identifies a person, and the service decides what they may do: the claim that the
+settings name is the key of a client, or is in the list of operators (OpenID Connect Core 1.0,
+section 3.1; RFC 7636).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SignInRequest:
     Attributes:
         state: Comes back with the code.
         nonce: Comes back in the ID token.
-        verifier: Proves that the code is used by who asked for it.
+        verifier: Proves that the code is used by the browser that asked for it.
     """
 
     state: str
@@ -117,7 +117,7 @@ class OpenIdProvider:
         return f"{place}{'&' if '?' in place else '?'}{urlencode(query)}"
 
     async def identify(self, code: str, request: SignInRequest) -> str:
-        """Return the claim that says who signed in.
+        """Return the claim that names the person.
 
         Raises NotAuthenticated, ProviderUnavailable.
         """
@@ -161,7 +161,7 @@ class OpenIdProvider:
         return payload
 
     async def _discover(self) -> Mapping[str, Any]:
-        """Return the configuration, read once for all who need it. Raises ProviderUnavailable."""
+        """Return the configuration, read once for all sign-ins. Raises ProviderUnavailable."""
         if self._clock() >= self._until:
             if self._reading is None:
                 self._reading = asyncio.create_task(self._read())

@@ -133,11 +133,11 @@ class Sessions:
         return await self.once.sign(purpose, _claims_of(person) if person is not None else {})
 
     async def read_once(self, purpose: Purpose, statement: str) -> Person:
-        """Return whom a statement is for, which is not used up. Raises as :meth:`use_once`."""
+        """Return the subject of a statement, which is not used up. Raises as :meth:`use_once`."""
         return _person_of(await self.once.read(purpose, statement))
 
     async def use_once(self, purpose: Purpose, statement: str) -> Person:
-        """Use up a statement; return whom it is for.
+        """Use up a statement; return its subject.
 
         Raises NotAuthenticated if it is wrong, expired or was used before; StoreUnavailable.
         """

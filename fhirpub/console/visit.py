@@ -1,4 +1,4 @@
-"""What a page works with: who asks, for what, and how it answers."""
+"""What a page works with: the session, the request, and how it answers."""
 
 from __future__ import annotations
 

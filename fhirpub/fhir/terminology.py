@@ -85,7 +85,7 @@ class Terminology:
         return bool(self.sources) and self._asked(system, code) is True
 
     def _asked(self, system: str, code: str) -> bool | None:
-        """Return what the first source that knows anything says of a code."""
+        """Return what the first source that knows a code returns."""
         if system in self.systems:
             return None
         answers = (knows(system, code) for knows in self.sources)

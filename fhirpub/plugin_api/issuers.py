@@ -21,7 +21,7 @@ class TokenRejected(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenHolder:
-    """Who sends a request with a token of another issuer.
+    """The sender of a request with a token of another issuer.
 
     Attributes:
         client: The client's id at its issuer: 1 to 128 printable ASCII characters without blanks.

@@ -1,4 +1,4 @@
-"""Problems of the request as such: who calls, which address, which form, how often."""
+"""Problems of the request as such: its caller, address, form and rate."""
 
 from __future__ import annotations
 

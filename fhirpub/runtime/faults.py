@@ -1,7 +1,7 @@
 """What is logged of an unexpected exception: where it happened, not its text.
 
 The text may hold what the code failed on: a rule that fails with KeyError names the patient's
-data. Only for developers, who have none, are tracebacks logged with their texts (D-375).
+data. Tracebacks are logged with their texts only for developers, on synthetic data (D-375).
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def _is_file(stream: TextIO) -> bool:
 
 
 def _readiness(stream: TextIO) -> Callable[[str], bool]:
-    """Return a function that says whether a line can be written at once."""
+    """Return a function that checks whether a line can be written at once."""
     if _is_file(stream):
         return lambda _line: True
     poll = select.poll()

@@ -187,7 +187,7 @@ def _one_line(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, A
 
 
 def _traceback_below(_logger: object, _name: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Put a traceback below its line, for developers who read it."""
+    """Put a traceback below its line, for developers."""
     if frames := event.pop("traceback", None):
         event["exception"] = "\n".join(f"    {frame}" for frame in frames)
     return event

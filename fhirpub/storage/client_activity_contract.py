@@ -28,7 +28,7 @@ class UsedAssertion:
     """An assertion by which a client, or another holder of a key, has authenticated.
 
     Attributes:
-        owner: Who signed it: the id of a client, or a name that no client can have.
+        owner: The signer: the id of a client, or a name that no client can have.
         jti: The id of the assertion (RFC 7523, section 3), unique for its owner.
         until: When it expires, in milliseconds: from then on it is refused anyway.
     """

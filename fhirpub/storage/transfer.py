@@ -209,7 +209,7 @@ async def _settle_endpoint(endpoint: Endpoint, target: Store) -> list[str]:
 
 
 def _follows(endpoint: Endpoint, there: Endpoint) -> bool:
-    """Return whether it is a later one, or the same but for what those who send note of it.
+    """Return whether it is a later one, or the same but for what its sender notes of it.
 
     What was deleted in the target stays so, however often it was changed in the source.
     """

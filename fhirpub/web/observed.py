@@ -100,7 +100,7 @@ class ObservedRequest:
         self._resource = f"{version.type}/{version.id}"
 
     def note_issues(self, issues: Sequence[Issue]) -> None:
-        """Note what a refusal says is wrong."""
+        """Note the problem that a refusal names."""
         self._issues = issues
 
     def note_problem(self, problem: Exception) -> None:

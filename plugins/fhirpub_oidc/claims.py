@@ -41,7 +41,7 @@ class _Claims:
     roles: Mapping[str, Sequence[str]]
 
     def identify(self, claims: Mapping[str, Any]) -> TokenHolder:
-        """Return who holds a token. Raises TokenRejected."""
+        """Return the holder of a token. Raises TokenRejected."""
         names = (claims.get(name) for name in self.settings.client_claims)
         client = next((name for name in names if name is not None), None)
         if not isinstance(client, str):

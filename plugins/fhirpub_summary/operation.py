@@ -44,7 +44,7 @@ def _with_relative_references(report: Resource, fhir_url: str) -> Resource:
 
 
 def _facts(report: Resource, included: Mapping[str, Resource]) -> Iterator[str]:
-    """Yield who and what the report is about. One that was withdrawn says so first."""
+    """Yield the patient and the subject of the report; first, if it was withdrawn, that it was."""
     if report.get("status") == "entered-in-error":
         yield paragraph("Withdrawn", "This report was entered in error: do not use it.")
     patient = included.get(_reference(report.get("subject")), {})

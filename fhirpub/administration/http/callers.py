@@ -1,4 +1,4 @@
-"""Who may administer the service over HTTP: the callers that the settings name."""
+"""The callers that may administer the service over HTTP: those that the settings name."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Callers:
         return {"access_token": token, "token_type": "Bearer", "expires_in": seconds}
 
     async def prove(self, opened: OpenedAssertion, audiences: Sequence[str]) -> str:
-        """Return the caller who signed an assertion for an audience, which is used up.
+        """Return the caller that signed an assertion for an audience, which is used up.
 
         Raises TokenRefused, Throttled, StoreUnavailable.
         """
@@ -100,7 +100,7 @@ class Callers:
         return bool(wanted) and hmac.compare_digest(digest, wanted)
 
     def _caller_of(self, claims: Mapping[str, Any]) -> str:
-        """Return who has a token that the service has signed. Raises NotAuthenticated."""
+        """Return the caller of a token that the service has signed. Raises NotAuthenticated."""
         if claims.get("aud") != self.audience:
             raise refusals.misdirected("aud", "audience")
         expires, name = claims.get("exp"), claims.get("sub")

@@ -87,9 +87,9 @@ class _Known:
 class PublishedKeys:
     """Key sets by their URLs, in this process.
 
-    A set is kept for as long as ``Cache-Control`` says (SMART App Launch 2), at most an hour, and
-    five minutes if it says nothing. All who need a set wait for one fetch of it. Few fetches run
-    at a time, and fewer for one tenant.
+    A set is kept for as long as ``Cache-Control`` allows (SMART App Launch 2), at most an hour,
+    and five minutes without it. All calls that need a set wait for one fetch of it. Few fetches
+    run at a time, and fewer for one tenant.
 
     If a set cannot be fetched again, what is known of it is used for ``stale_seconds`` more. The
     first fetch that fails is waited for; further ones run in the background until one succeeds.

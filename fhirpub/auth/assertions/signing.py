@@ -39,7 +39,7 @@ def sign_assertion(key: Any, *, subject: str, audience: str, clock: Clock) -> st
 
     Args:
         key: The private key as a JWK with a ``kid``, such as :func:`new_key_pair` returns.
-        subject: Who authenticates by it.
+        subject: The client that authenticates by it.
         audience: The URL at which it is used.
         clock: The current time.
 

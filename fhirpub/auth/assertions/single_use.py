@@ -18,7 +18,7 @@ async def use_once(access: ClientActivity, stated: Assertion, *, owner: str, clo
     Args:
         access: What records the use.
         stated: The assertion.
-        owner: Who signed it: the id of a client, or a name that no client can have.
+        owner: The signer: the id of a client, or a name that no client can have.
         clock: The current time.
 
     Raises:

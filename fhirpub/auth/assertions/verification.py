@@ -1,6 +1,6 @@
 """Whether an assertion is right: decided by its text, the keys, the audiences and the time alone.
 
-SMART App Launch 2 (Backend Services) says what it must hold, RFC 7523 how it authenticates. Its
+SMART App Launch 2 (Backend Services) defines what it must hold, RFC 7523 how it authenticates. Its
 header names a key only: ``jku``, ``jwk``, ``x5c`` and ``x5u`` are never followed.
 
 A caller takes the subject from `open_assertion`, finds the keys registered for it, calls

@@ -1,4 +1,4 @@
-"""Who calls with a token of another issuer: verified, and confined to what that one may do."""
+"""Callers with a token of another issuer: verified, and confined to what that one may do."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class OtherIssuers:
         return None if issuer is None else (opened, issuer)
 
     async def admit(self, token: Segments, issuer: TokenIssuer) -> Admitted:
-        """Return who calls. Raises NotAuthenticated, StoreUnavailable."""
+        """Return the caller. Raises NotAuthenticated, StoreUnavailable."""
         with _naming(issuer):
             check_header(token)
             check_signature(token, await self._published(issuer, token.kid))
@@ -108,7 +108,7 @@ class OtherIssuers:
             raise refusals.unproved("keys not fetched") from None
 
     def _holder(self, issuer: TokenIssuer, token: Segments) -> TokenHolder:
-        """Return whom the plugin finds in the claims, if that is one that it may find."""
+        """Return the client that the plugin finds in the claims, if it may find that one."""
         try:
             found: Any = issuer.identify(token.payload)
         except TokenRejected as problem:

@@ -33,7 +33,7 @@ _of_tenant = click.option(
 
 @click.group()
 def audit() -> None:
-    """List, export and verify the records of who did what."""
+    """List, export and verify the records of accesses."""
 
 
 @audit.command(

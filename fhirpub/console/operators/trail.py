@@ -91,7 +91,7 @@ def _records(visit: Visit, answer: Answer) -> Mapping[str, Any]:
 
 
 def _record(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with what came of it, who did it, and the host if it has no address."""
+    """Return a record with what came of it, its agent, and the host if it has no address."""
     status, client = members["status"], members.get("client")
     count = f", {members['count']:,} times" if members.get("count", 0) > 1 else ""
     return {

@@ -27,7 +27,7 @@ class _Ended(SignInRefused):
 
 
 async def show_invitation(visit: Visit) -> Result:
-    """Show who is invited, and let the browser make a passkey."""
+    """Show the name of the invited person, and let the browser make a passkey."""
     return await _invitation(visit, visit.query.get("code", ""))
 
 

@@ -64,7 +64,7 @@ async def return_from_provider(visit: Visit) -> Result:
 
 
 async def _by_provider(visit: Visit, request: SignInRequest) -> Person:
-    """Return who signed in at the provider. Raises SignInRefused, ProviderUnavailable."""
+    """Return the person at the provider. Raises SignInRefused, ProviderUnavailable."""
     state, code = visit.query.get("state", ""), visit.query.get("code", "")
     if not code or not hmac.compare_digest(state.encode(), request.state.encode()):
         raise SignInRefused("no code of the provider for this browser")

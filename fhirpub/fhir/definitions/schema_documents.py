@@ -15,7 +15,7 @@ URN = "urn:fhirpub:schemas:r4:"
 ANY = f"{URN}Resource"
 """The document of a resource of any type; all others can be reached from it."""
 SAID = "x-said"
-"""What a rule of FHIR says, beside the keyword that asks for it."""
+"""The text of a rule of FHIR, beside the keyword that asks for it."""
 
 _BRANCHES = ("if", "then", "else")
 _DIALECT = "$schema"

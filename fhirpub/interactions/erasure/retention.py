@@ -20,7 +20,7 @@ from fhirpub.storage.criteria import (
 from fhirpub.tenant import Tenant
 
 OPERATOR = "retention"
-"""Who ordered what a policy has erased."""
+"""The operator of what a policy has erased."""
 _PAGE = 100
 _STATUS = "status"
 _OLDEST_FIRST = (Order(LAST_UPDATED),)

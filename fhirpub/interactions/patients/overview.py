@@ -1,4 +1,4 @@
-"""Everything that was stated about a patient, for operators: by which report, and who moved it."""
+"""All that was stated about a patient, for operators, with its reports and relocations."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class NotMovable(NotPossible):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Who moves a resource, and why. No names or identifiers of patients belong here."""
+    """The operator of a relocation, and its reason, without names or identifiers of patients."""
 
     operator: str
     reason: str
@@ -266,7 +266,7 @@ def _next_members(
 
 
 def _provenance(stored: _Stored, patient: JsonObject, note: Note, updated: int) -> JsonObject:
-    """Return who moved a resource, when and why, as FHIR describes it (R4, Provenance)."""
+    """Return by whom, when and why a resource was moved, as FHIR describes it (R4, Provenance)."""
     newest, statement = stored.newest, patient["meta"]["versionId"]
     targets = (
         f"{newest.type}/{newest.id}/_history/{newest.version + 1}",

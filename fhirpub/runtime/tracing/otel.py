@@ -109,7 +109,7 @@ class OtelTracer(Tracer):
     """Begins spans. Make it in the process that uses it: it starts a thread."""
 
     def __init__(self, *, endpoint: str, sample_ratio: float) -> None:
-        """Send to the collector at a URL; without one, to where the variables say."""
+        """Send to the collector at a URL; without one, as the variables have it."""
         self._sample_ratio = sample_ratio
         self._random = Random()  # noqa: S311 - names and chooses traces, keeps no secret
         url = endpoint.rstrip("/") + _PATH if endpoint else None

@@ -23,7 +23,7 @@ class Erasure:
         type: The FHIR type of the resource.
         id: The id of the resource.
         ordered: When it was ordered, in milliseconds.
-        operator: Who ordered it.
+        operator: The person that ordered it.
         reason: Why.
         allows_reuse: Whether the identifier may be registered again.
         version: The number of the tombstone; 0 as long as there is none.
@@ -50,7 +50,7 @@ class Hold:
         type: The FHIR type of the resource.
         id: The id of the resource.
         since: When it was put on hold, in milliseconds.
-        operator: Who put it on hold.
+        operator: The person that put it on hold.
         reason: Why.
     """
 

@@ -26,7 +26,7 @@ class Tombstone:
     Attributes:
         version: The number of the version that is the tombstone.
         at: When the resource was erased, in milliseconds.
-        operator: Who ordered it.
+        operator: The person that ordered it.
         reason: Why.
         allows_reuse: Whether the identifier may be registered again.
     """

@@ -41,7 +41,7 @@ NOT_SHOWN = ("response", "parts", "events", "search", "digest", "audit")
 class Addition:
     """A version on its way in, encoded, and its documents, the large ones in pieces.
 
-    ``nonce`` is fresh for each call and the ``_id`` of what it inserts: who wrote a key can be
+    ``nonce`` is fresh for each call and the ``_id`` of what it inserts: the writer of a key can be
     identified by it when the reply to the insert was lost. ``size`` is what it weighs in a batch.
     ``stored`` is in bytes, of the version as its tenant's quota counts it. ``values`` is how many
     search values it has, together with its members.

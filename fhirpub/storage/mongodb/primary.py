@@ -35,7 +35,7 @@ from fhirpub.storage.mongodb.errors import within
 from fhirpub.storage.mongodb.schema import PROBE, STORE, Database
 
 Term = tuple[object, ...]
-"""A time in office: who was elected, and by which election."""
+"""A time in office: the member that was elected, and by which election."""
 
 _WITHOUT_ELECTIONS = ("Single", "Sharded", "LoadBalanced")
 R = TypeVar("R")

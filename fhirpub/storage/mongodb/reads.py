@@ -203,7 +203,7 @@ class Reads:
             return await self._pages.search(tenant, query)
 
     async def blobs(self, tenant: str, names: Collection[str]) -> Mapping[str, BlobInfo]:
-        """Return blobs; who asks for a few is answered together with others."""
+        """Return blobs; requests for a few are answered together."""
         ids = tuple({blob_id(tenant, name) for name in names})
         if not ids:
             return {}

@@ -121,7 +121,7 @@ class StoredBytes:
 async def count_base(database: Database, *, now: int) -> None:
     """Count what was stored before this release; costs one read if that was done.
 
-    The moment is the next full second: those who served before this start have ended.
+    The moment is the next full second: processes that served before this start have ended.
     """
     marker = {"_id": STORED_BYTES}
     store = database[STORE]

@@ -28,14 +28,14 @@ class TokenIssuerContract:
 
     Attributes:
         claims: The claims of a token that the issuer gives to a client of it.
-        holder: Who holds that token.
+        holder: The client that holds that token.
     """
 
     claims: ClassVar[Mapping[str, Any]]
     holder: TokenHolder
 
     def identified(self, issuer: TokenIssuer, claims: Mapping[str, Any]) -> TokenHolder | None:
-        """Return who holds a token, if it is a client that the issuer may have."""
+        """Return the holder of a token, if it is a client that the issuer may have."""
         if self.rejection(issuer, claims):
             return None
         found: Any = issuer.identify(claims)

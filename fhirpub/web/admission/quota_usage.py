@@ -101,7 +101,7 @@ class Usage:
         self.requests, self.in_flight = Window(MINUTE), InFlight()
         self.bytes, self.registrations = Window(DAY), Window(DAY)
         self.stored = 0
-        """What the store said, and what this process has added since."""
+        """What the store returned, and what this process has added since."""
         self.counters: dict[str, Counter] = {
             "requests_per_minute": self.requests,
             "requests_at_a_time": self.in_flight,

@@ -1,4 +1,4 @@
-"""The base of all handlers: who may call them."""
+"""The base of all handlers: the callers that they allow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BaseHandler(ResponseWriter):
     is_counted: ClassVar[bool] = True
     """Whether a request with a token is subject to quotas."""
     authenticated: Caller | None = None
-    """The caller, if it has proved who it is otherwise than by a token (ADR 46)."""
+    """The caller, if it was authenticated otherwise than by a token (ADR 46)."""
 
     def prepare(self) -> Awaitable[None] | None:
         """Check the token, then the format; at once if the token is known already."""

@@ -32,7 +32,7 @@ class OperationHandler(BaseHandler):
         super().__init__(*arguments)
 
     def check_format(self) -> None:
-        """Accept any media type: who asks for FHIR gets a Binary with the result."""
+        """Accept any media type: a request for FHIR gets a Binary with the result."""
         self._as_fhir = self.wants_fhir()
         if self._as_fhir:
             super().check_format()

@@ -172,6 +172,6 @@ class OwnHandler(BaseHandler):
 
 
 class ProblemsHandler(OwnHandler):
-    """Read the codes of problems, publicly: who has no token yet gets them as well."""
+    """Read the codes of problems, publicly: no token is needed."""
 
     requires_token = False

@@ -158,7 +158,7 @@ class KeysHandler(BaseHandler):
 
 
 def binding(config: Config) -> dict[str, Any]:
-    """Return what the metadata say of tokens that are bound to certificates (RFC 8705, 3.3)."""
+    """Return the metadata about tokens that are bound to certificates (RFC 8705, 3.3)."""
     if not config.server.certificate_header:
         return {}
     return {"tls_client_certificate_bound_access_tokens": True}

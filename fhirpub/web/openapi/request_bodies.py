@@ -148,7 +148,7 @@ def _revocation_request(_services: Services, _type_name: str) -> JsonObject:
 
 
 def _fhir(schema: JsonObject, example: JsonObject) -> JsonObject:
-    """Return a body of FHIR. XML is named in words: generators cannot write it, and say so."""
+    """Return a body of FHIR. XML is named in words: generators cannot write it, and fail."""
     said = {"schema": schema, **({"example": example} if example else {})}
     text = f"In JSON, or the same in XML as `{FHIR_XML}`."
     return {"required": True, "description": text, "content": {FHIR_JSON: said}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -84,11 +85,9 @@ class Pages:
         counts_first = query.count_up_to != 0 and not (query.criteria or query.every_version)
         has_reuse = counts_first and await self._reuse.of(tenant)
         plan = partial(plan_of, tenant, query, has_reuse=has_reuse)
-        newest = newest_plan(tenant, query, most=_NEWEST)
-        if newest is not None:
-            found, total = await self._run(newest, query)
-            if len(found) > query.limit and _ends_between_moments(found):
-                return found, total
+        found = await self._newest(tenant, query)
+        if found:
+            return found, await self._count(tenant, query, least=len(found))
         first = plan(by_time=await self._has_many(tenant, query))
         found, total = await self._run(first, query)
         if first.is_exact or len(found) <= query.limit or _ends_between_moments(found):
@@ -99,6 +98,20 @@ class Pages:
         if len(found) <= query.limit:  # some were updated in between
             found, total = await self._run(plan(since=_EVER), query)
         return found, total
+
+    async def _newest(self, tenant: str, query: SearchQuery) -> list[dict[str, Any]]:
+        """Return the keys of a page and of one entry more if the newest candidates have them."""
+        newest = newest_plan(tenant, query, most=_NEWEST)
+        found = [] if newest is None else await self._look(newest, query)
+        is_whole = len(found) > query.limit and _ends_between_moments(found)
+        return found if is_whole else []
+
+    async def _count(self, tenant: str, query: SearchQuery, *, least: int) -> int:
+        """Return the total, after a page was found with ``least`` entries of then."""
+        if query.count_up_to == 0:
+            return 0
+        _, total = await self._run(plan_of(tenant, replace(query, limit=0)), query)
+        return max(total, least)
 
     async def _has_many(self, tenant: str, query: SearchQuery) -> bool:
         """Return whether so many match that some of the newest of all versions will."""

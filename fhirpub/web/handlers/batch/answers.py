@@ -77,7 +77,7 @@ def batch_response(answers: Sequence[bytes]) -> list[bytes]:
 
 
 def _remark(headers: Mapping[str, str]) -> Issue | None:
-    """Return what the headers of a repetition say."""
+    """Return what the headers of a repetition contain."""
     if CONTENT in headers:
         return Issue.warning(BatchProblem.REGISTERED_DIFFERENTLY, _OTHER)
     if REPLAYED in headers:

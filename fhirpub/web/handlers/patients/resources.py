@@ -27,7 +27,7 @@ class PatientHandler(ReadHandler):
         await self.respond_with_patient(found)
 
     async def respond_with_patient(self, found: PatientVersion) -> None:
-        """Write a patient to those who may read what it came with."""
+        """Write a patient, if the caller may read what it came with."""
         if not self.may_with("r", (self.type_name, found.owner_type)):
             raise NotPermitted
         await self.respond_with_found(found)
