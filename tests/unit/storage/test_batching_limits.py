@@ -214,3 +214,16 @@ async def test_after_all_have_ended_the_next_is_watched() -> None:
         ended.append(outcome.done() and type(outcome.exception()))
 
     assert ended == [StoreUnavailable] * 3
+
+
+async def test_one_that_began_later_is_not_forgotten() -> None:
+    loop = asyncio.get_running_loop()
+    deadline = Deadline(0.01)
+    first, second = loop.create_future(), loop.create_future()
+    deadline.watch(first)
+    await asyncio.sleep(0.004)
+    deadline.watch(second)
+
+    await asyncio.wait([first, second], timeout=5)
+
+    assert [type(one.exception()) for one in (first, second)] == [StoreUnavailable] * 2

@@ -121,9 +121,11 @@ async def test_none_of_no_alternatives_holds_always() -> None:
 
 
 async def test_an_alternative_of_groups_is_a_choice() -> None:
-    either = Either(((Criterion("code", (TokenMatch(None, "x"),)),),))
+    coded = version("a", search=encode([("code", "1", "s")]))
+    groups = [(Criterion("code", (TokenMatch(None, value),)),) for value in ("1", "2")]
 
-    assert await found(by_ids("a", criteria=(either,)), *ABC) == []
+    assert await found(by_ids("a", criteria=(Either(tuple(groups)),)), coded) == ["a"]
+    assert await found(by_ids("a", criteria=(Either((groups[1],)),)), coded) == []
 
 
 async def test_every_identifier_must_match() -> None:
