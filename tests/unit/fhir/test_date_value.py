@@ -172,3 +172,83 @@ def test_a_plus_that_became_a_blank_is_a_plus() -> None:
     assert split_prefix("ge2026-11-20T10:00:00 02:00", default_zone=UTC) == split_prefix(
         "ge2026-11-20T08:00:00Z", default_zone=UTC
     )
+
+
+def test_a_day_has_another_beginning_in_each_zone_in_turn() -> None:
+    zones = [UTC, LIMA, UTC]
+    days = [parse_range("2026-11-23", default_zone=zone) for zone in zones]
+
+    assert [day and day[0] // 3_600_000 % 24 for day in days] == [0, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("9998", "9999-01-01T00:00:00Z"),
+        ("9998-12", "9999-01-01T00:00:00Z"),
+        ("9999-11", "9999-12-01T00:00:00Z"),
+        ("9999-12-30", "9999-12-31T00:00:00Z"),
+        ("2026-11", "2026-12-01T00:00:00Z"),
+        ("2026-01", "2026-02-01T00:00:00Z"),
+        ("0001", "0002-01-01T00:00:00Z"),
+    ],
+)
+def test_what_ends_before_the_end_of_time_ends_with_the_next(text: str, end: str) -> None:
+    assert stretch(text)[1] == datetime.fromisoformat(end)
+
+
+def test_the_last_second_ends_with_the_time() -> None:
+    last = milliseconds(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
+
+    for text in ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59+00:00"):
+        assert parse_range(text, default_zone=LIMA) == (last, last + 1_000)
+
+
+@pytest.mark.parametrize("text", ["9999", "9999-12", "9999-12-31"])
+def test_the_last_year_ends_in_a_zone_behind_utc_with_the_time(text: str) -> None:
+    found = parse_range(text, default_zone=LIMA)
+
+    assert found is not None
+    assert found[1] == milliseconds(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) + 1_000
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("2026-11-20T10:00:07.0Z", 100),
+        ("2026-11-20T10:00:07.00Z", 10),
+        ("2026-11-20T10:00:07.000Z", 1),
+        ("2026-11-20T10:00:07.0000Z", 1),
+        ("2026-11-20T10:00:59Z", 1_000),
+        ("2026-11-20T10:00:60.5Z", 100),
+        ("2026-11-20T10:00-05:00", 60_000),
+    ],
+)
+def test_each_digit_makes_a_time_a_tenth_as_long_down_to_a_millisecond(
+    text: str, length: int
+) -> None:
+    start, end = stretch(text)
+
+    assert (end - start) == timedelta(milliseconds=length)
+
+
+@pytest.mark.parametrize("text", ["GE2026", "xx2026", "g2026", "gege2026", "ge", "", "ge "])
+def test_a_prefix_is_one_of_nine_in_lower_case(text: str) -> None:
+    assert split_prefix(text, default_zone=UTC) is None
+
+
+def test_a_value_of_a_search_is_read_in_the_zone_of_the_service() -> None:
+    assert split_prefix("le2026-11-20", default_zone=LIMA) == (
+        "le",
+        parse_range("2026-11-20", default_zone=LIMA),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["2026", "2026-11-20", "2026-11-20T10:00:00Z", "2026-11-20T10:00:00.5Z"]
+)
+def test_the_ends_of_a_stretch_are_whole_milliseconds(text: str) -> None:
+    found = parse_range(text, default_zone=UTC)
+
+    assert found is not None
+    assert [type(end) for end in found] == [int, int]

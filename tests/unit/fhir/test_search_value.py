@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.fhir.search_value import Token, plain, token_of, typed_of, values_of
+from fhirpub.fhir.search_value import (
+    Token,
+    pair_of,
+    plain,
+    quantity_of,
+    token_of,
+    typed_of,
+    values_of,
+)
 
 texts = st.text(alphabet="ab,|$\\ é\n", max_size=12)
 
@@ -61,3 +69,85 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["\\", "a\\b", "a,\\", "\\\\\\", "a\\ b"])
 def test_a_backslash_before_what_needs_none_is_refused(text: str) -> None:
     assert values_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [
+        ("a", Token(None, "a")),
+        ("s|a", Token("s", "a")),
+        ("s|", Token("s", None)),
+        ("|a", Token("", "a")),
+        ("s|a|b", Token("s", "a|b")),
+        (r"s\|t|a\,b", Token("s|t", "a,b")),
+        ("", None),
+        ("|", None),
+    ],
+)
+def test_a_token_is_a_code_a_system_or_both(text: str, token: Token | None) -> None:
+    assert token_of(text) == token
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("", []),
+        (",", []),
+        ("a,,b,", ["a", "b"]),
+        (r"a\,b,c", [r"a\,b", "c"]),
+        (r"a\$b\|c\\", [r"a\$b\|c\\"]),
+    ],
+)
+def test_alternatives_are_split_at_commas_and_keep_their_escapes(
+    text: str, values: list[str]
+) -> None:
+    assert values_of(text) == values
+
+
+@pytest.mark.parametrize("text", ["a", "a|b", "|b|c", "a||c", "a|b|", "a|b|c|d", ""])
+def test_a_value_of_a_type_needs_three_parts(text: str) -> None:
+    assert typed_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity"),
+    [
+        ("5.4", ("5.4", "", "")),
+        ("ge5.4", ("ge5.4", "", "")),
+        ("5.4|http://s|mg", ("5.4", "http://s", "mg")),
+        ("5.4||mg", ("5.4", "", "mg")),
+        ("5.4||", ("5.4", "", "")),
+        (r"5.4|a\|b|c\,d", ("5.4", "a|b", "c,d")),
+        ("", ("", "", "")),
+        ("5.4|http://s|", None),
+        ("|http://s|mg", None),
+        ("||mg", None),
+        ("5.4|mg", None),
+        ("5.4|s|mg|x", None),
+    ],
+)
+def test_a_quantity_is_a_number_with_a_unit_or_any(
+    text: str, quantity: tuple[str, str, str] | None
+) -> None:
+    assert quantity_of(text) == quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("a$b", ("a", "b")),
+        (r"a\$b$c\,d", (r"a\$b", r"c\,d")),
+        ("s|a$5\n", ("s|a", "5\n")),
+        ("a", None),
+        ("$b", None),
+        ("a$", None),
+        ("a$b$c", None),
+        (r"a\$b", None),
+    ],
+)
+def test_a_composite_has_two_values(text: str, pair: tuple[str, str] | None) -> None:
+    assert pair_of(text) == pair
+
+
+def test_every_escape_is_taken_off_once() -> None:
+    assert plain("a\\,b\\\\,\\\n") == "a,b\\,\n"

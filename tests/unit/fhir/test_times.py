@@ -26,7 +26,7 @@ from fhirpub.fhir.times import (
 NOVEMBER = 784_111_777_000  # 1994-11-06T08:49:37Z
 
 
-@pytest.fixture(params=["UTC", "America/Lima", "Asia/Kolkata"])
+@pytest.fixture(params=["America/Lima", "Asia/Kolkata", "UTC"])
 def _zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", request.param)
     time.tzset()
@@ -97,6 +97,11 @@ def test_a_time_has_the_zone_of_its_offset(time: datetime) -> None:
     [
         ("2026-01-02T10:00:00.5Z", "2026-01-02T10:00:00.50Z", False),
         ("2026-01-02T10:00:00.500000000001Z", "2026-01-02T10:00:00.5Z", True),
+        ("2026-01-02T10:00:00.50Z", "2026-01-02T10:00:00.5Z", False),
+        ("2026-01-02T10:00:00.05Z", "2026-01-02T10:00:00.1Z", False),
+        ("2026-01-02T10:00:00.1Z", "2026-01-02T10:00:00.05Z", True),
+        ("2026-01-02T10:00:00Z", "2026-01-02T10:00:00.5Z", False),
+        ("2026-01-02T10:00:00.5Z", "2026-01-02T10:00:00Z", True),
         ("2026-01-02T10:00:00.00Z", "2026-01-02T10:00:00Z", False),
         ("2026-01-02T10:00:60Z", "2026-01-02T10:01:00Z", False),
         ("2026-01-02T10:00:61Z", "2026-01-02T10:00:00Z", False),
@@ -106,6 +111,13 @@ def test_a_time_has_the_zone_of_its_offset(time: datetime) -> None:
 )
 def test_the_digits_of_a_second_have_an_order(start: str, end: str, *, expected: bool) -> None:
     assert is_after(start, end) is expected
+
+
+@pytest.mark.usefixtures("_zone")
+def test_in_a_comparison_a_time_without_an_offset_is_utc_in_every_zone() -> None:
+    assert is_after("2026-01-02T10:00:00", "2026-01-02T09:59:59Z")
+    assert not is_after("2026-01-02T10:00:00", "2026-01-02T10:00:00Z")
+    assert not is_after("2026-01-02T10:00:00Z", "2026-01-02T10:00:00")
 
 
 @pytest.mark.parametrize(

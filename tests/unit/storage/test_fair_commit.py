@@ -191,3 +191,64 @@ async def test_every_item_is_committed_once() -> None:
     await commits.finish_all()
 
     assert sorted(item for batch in commits.batches for item in batch) == sorted(items)
+
+
+async def test_an_item_of_just_the_rest_of_a_batch_goes_along() -> None:
+    commits = Commits()
+    await commits.begin("x1")
+    commits.hand_in("a6 b4 c1")
+
+    await commits.finish()
+
+    assert commits.batches[1] == ["a6", "b4"]
+
+
+async def test_what_does_not_fit_lets_those_of_other_owners_pass() -> None:
+    commits = Commits()
+    await commits.begin("x1")
+    commits.hand_in("a6 b5 c4")
+
+    await commits.finish(2)
+
+    assert commits.batches[1:] == [["a6", "c4"], ["b5"]]
+
+
+async def test_of_owners_that_had_as_much_the_one_that_waits_longest_is_first() -> None:
+    commits = Commits()
+    await commits.begin("x1")
+    commits.hand_in("c9 a9 b9")
+
+    await commits.finish(3)
+
+    assert commits.batches[1:] == [["c9"], ["a9"], ["b9"]]
+
+
+async def test_the_owner_that_had_less_is_first_whoever_waits_longer() -> None:
+    commits = Commits(cost=9)
+    await commits.begin("a5 a5 b9 a5 b9")
+
+    await commits.finish(4)
+
+    assert commits.batches == [["a5"], ["b9"], ["a5"], ["b9"], ["a5"]]
+
+
+async def test_an_owner_comes_back_with_what_it_has_had_before() -> None:
+    commits = Commits()
+    await commits.begin("a9")
+    commits.hand_in("b2")
+    await commits.finish()
+    commits.hand_in("a2 b2 b2")
+
+    await commits.finish()
+
+    assert commits.batches == [["a9"], ["b2"], ["b2", "b2", "a2"]]
+
+
+async def test_a_batch_of_items_that_cost_nothing_is_bounded_by_their_number() -> None:
+    commits = Commits(items=3)
+    await commits.begin("x1")
+    commits.hand_in("a0 a0 b0 b0")
+
+    await commits.finish(2)
+
+    assert [len(batch) for batch in commits.batches] == [1, 3, 1]

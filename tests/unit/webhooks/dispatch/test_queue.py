@@ -245,3 +245,45 @@ def test_the_oldest_is_the_first_in_the_sequence_that_has_not_ended(ordering: Or
     queue.renew([], ordering=ordering, last=3)
 
     assert (tried_again, ended, queue.oldest) == (NOW + 1, NOW + 2, None)
+
+
+def test_a_full_bucket_has_a_second_s_worth_and_one_at_least() -> None:
+    assert Bucket.full(2.5, NOW) == Bucket(2.5, 2.5, NOW)
+    assert Bucket.full(0.1, NOW) == Bucket(0.1, 1.0, NOW)
+
+
+def test_a_clock_that_was_set_back_fills_no_bucket() -> None:
+    bucket = Bucket(10.0, 0.0, NOW)
+
+    assert bucket.available(NOW - 5_000) == 0
+    assert bucket.available(NOW - 4_900) == 1
+
+
+def test_a_bucket_fills_by_parts_of_an_attempt() -> None:
+    bucket = Bucket(10.0, 0.0, NOW)
+
+    assert [bucket.available(NOW + passed) for passed in (50, 99, 100, 199, 200)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+    ]
+
+
+def test_one_more_may_begin_when_what_is_missing_has_come() -> None:
+    assert Bucket(4.0, 0.5, NOW).next_moment() == NOW + 125
+    assert Bucket(4.0, -1.0, NOW).next_moment() == NOW + 500
+
+
+def test_one_more_is_never_looked_for_at_the_same_moment() -> None:
+    assert Bucket(4.0, 1.0, NOW).next_moment() == NOW + 1
+    assert Bucket(4.0, 3.0, NOW).next_moment() == NOW + 1
+    assert Bucket(4.0, 0.9999, NOW).next_moment() == NOW + 1
+
+
+def test_a_slow_bucket_has_one_at_most_however_long_it_fills() -> None:
+    bucket = Bucket(0.1, 0.0, NOW)
+
+    assert bucket.next_moment() == NOW + 10_000
+    assert bucket.available(NOW + 1_000_000) == 1
