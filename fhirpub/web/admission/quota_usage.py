@@ -94,7 +94,6 @@ class Usage:
     """The use of one tenant or client. Its checks raise QuotaExceeded and change nothing."""
 
     def __init__(self, kind: Kind, owner: str, limits: Limits) -> None:
-        self.kind = kind
         self.owner = owner
         self.limits = limits
         self.names = quota_names(kind)
