@@ -104,6 +104,7 @@ def test_a_cursor_with_another_place_is_none() -> None:
 @pytest.mark.parametrize(
     "cursor",
     ["", "x", "xx", CURSOR[:20], CURSOR[:-1], f"{CURSOR}A", "*" * 40, "é", "a b", "A" * 21],
+    ids=range(10),  # the tenant has another key in each process of the tests
 )
 def test_what_is_no_cursor_is_none(cursor: str) -> None:
     assert opened(cursor) is None
