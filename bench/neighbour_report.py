@@ -224,7 +224,7 @@ def section(outcomes: Sequence[Outcome], under: Circumstances) -> str:
 def document(text: str, under: Circumstances, before: str, sentences: Mapping[str, str]) -> str:
     """Return the file of results with a new section; the others stay.
 
-    ``sentences`` say of each abuse what it does.
+    ``sentences`` describes each abuse by its name.
     """
     parts = {key: _section_in(before, title) for key, title in SECTIONS.items()}
     parts[under.storage, under.workers > 1] = text

@@ -86,7 +86,7 @@ async def record_read(
 
 
 def local_agent(config: Config) -> Agent:
-    """Return the name of the operating system's user, for commands."""
+    """Return the agent of a command: the user of the operating system."""
     return Agent(environment=config.auth.environment, user=_user(), host=socket.gethostname())
 
 

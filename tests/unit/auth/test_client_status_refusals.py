@@ -168,9 +168,9 @@ async def test_a_standing_counts_for_half_a_minute_from_the_begin_of_its_read(
 async def test_that_a_client_is_unknown_is_kept_as_long(world: World) -> None:
     standings, now = cache(world), world.clock()
 
-    assert await standings.of("nobody") == ClientStatus(None, None, now, now + 30_000)
+    assert await standings.of("unknown") == ClientStatus(None, None, now, now + 30_000)
     world.clock.pass_seconds(29.999)
-    await standings.of("nobody")
+    await standings.of("unknown")
     assert world.access.reads == ["client"]
 
 
@@ -186,13 +186,13 @@ async def test_a_clock_that_goes_back_makes_a_standing_old(world: World) -> None
 
 async def test_a_forgotten_client_is_read_again_and_no_other(world: World) -> None:
     standings = cache(world)
-    for client_id in (world.client.id, "nobody"):
+    for client_id in (world.client.id, "unknown"):
         await standings.of(client_id)
-    standings.forget("nobody")
+    standings.forget("unknown")
     standings.forget("unheard-of")
     world.access.reads.clear()
 
-    for client_id in (world.client.id, "nobody"):
+    for client_id in (world.client.id, "unknown"):
         await standings.of(client_id)
 
     assert world.access.reads == ["client"]

@@ -187,9 +187,9 @@ async def test_wrong_keys_leave_a_client_as_it_was(world: World) -> None:
 
 async def test_an_unknown_client_gets_no_keys(world: World) -> None:
     with pytest.raises(NoSuchRecord) as refused:
-        await set_keys(world.access, "nobody", jwks=JWKS, grace_seconds=0, clock=world.clock)
+        await set_keys(world.access, "unknown", jwks=JWKS, grace_seconds=0, clock=world.clock)
 
-    assert (refused.value.kind, refused.value.record_id) == ("client", "nobody")
+    assert (refused.value.kind, refused.value.record_id) == ("client", "unknown")
 
 
 async def test_a_person_gets_no_keys_of_an_application(world: World) -> None:

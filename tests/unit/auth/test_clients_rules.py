@@ -110,9 +110,9 @@ async def test_no_networks_let_a_client_call_from_everywhere_again(world: World)
 
 async def test_an_unknown_client_is_not_edited(world: World) -> None:
     with pytest.raises(NoSuchRecord) as refused:
-        await edit_client(world.access, "nobody", name="new")
+        await edit_client(world.access, "unknown", name="new")
 
-    assert str(refused.value) == "there is no client nobody"
+    assert str(refused.value) == "there is no client unknown"
 
 
 async def test_a_hundred_networks_are_allowed_and_one_more_is_named_too_many() -> None:

@@ -90,7 +90,7 @@ async def test_a_session_is_refused_at_once_where_it_was_ended(world: World) -> 
 
 async def test_a_session_of_an_unknown_client_is_not_ended(world: World) -> None:
     with pytest.raises(NoSuchRecord):
-        await world.tokens.end_session(RevokedToken("nobody", "s-1", 1))
+        await world.tokens.end_session(RevokedToken("unknown", "s-1", 1))
 
 
 async def test_a_session_is_a_use_of_its_client(world: World) -> None:

@@ -180,7 +180,7 @@ def is_in_order(criterion: Condition) -> bool:
     )
 
 
-def is_range_of_times(criterion: Condition) -> bool:
+def is_range_of_times(criterion: Condition) -> TypeGuard[Criterion]:
     """Return whether an index over the values leads to candidates of some time."""
     return (
         isinstance(criterion, Criterion)
@@ -191,10 +191,8 @@ def is_range_of_times(criterion: Condition) -> bool:
 
 def is_without_end(criterion: Condition) -> bool:
     """Return whether a criterion asks for times without an end: most likely the newest of all."""
-    return (
-        isinstance(criterion, Criterion)
-        and has_range(criterion)
-        and any(isinstance(item, TimeMatch) and item.until is None for item in criterion.any_of)
+    return is_range_of_times(criterion) and any(
+        isinstance(item, TimeMatch) and item.until is None for item in criterion.any_of
     )
 
 
