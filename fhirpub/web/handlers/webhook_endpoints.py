@@ -209,6 +209,10 @@ class VerifyHandler(WebhooksHandler):
     action = "endpoint.verify"
     is_announced = True
 
+    def refuse_unannounced(self) -> None:
+        """Refuse a challenge while as many trials run as may."""
+        self.administration.require_trial(self.tenant_id)
+
     async def post(self, endpoint_id: str) -> None:
         """Send a challenge and return the result."""
         trial = await self.administration.verify(self.tenant_id, endpoint_id)
@@ -220,6 +224,10 @@ class TestHandler(WebhooksBodyHandler):
 
     action = "endpoint.test"
     is_announced = True
+
+    def refuse_unannounced(self) -> None:
+        """Refuse a test while as many trials run as may."""
+        self.administration.require_trial(self.tenant_id)
 
     async def post(self, endpoint_id: str) -> None:
         """Send a test event, or a sample of another event, and return the result."""

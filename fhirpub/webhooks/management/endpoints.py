@@ -257,6 +257,10 @@ class EndpointService:
 
     # What tries them.
 
+    def require_trial(self, tenant: str) -> None:
+        """Raise Throttled while the tenant may start neither a test nor a challenge."""
+        self._trials.require_place(tenant)
+
     async def test(
         self, tenant: str, endpoint_id: str, fields: Any = NO_FIELDS, *, operator: bool = False
     ) -> TestDelivery:

@@ -65,6 +65,11 @@ class Trials:
         self._clock = clock
         self._running: Counter[str] = Counter()
 
+    def require_place(self, tenant: str) -> None:
+        """Raise Throttled while as many trials of a tenant run as may at a time."""
+        if self._running[tenant] >= _MAX_TRIALS:
+            raise Throttled(retry_after=round(self._timeout_seconds))
+
     async def send_test(
         self, endpoint: Endpoint, event_type: str, *, operator: bool
     ) -> TestDelivery:
@@ -80,8 +85,7 @@ class Trials:
     async def _try(
         self, endpoint: Endpoint, event: WebhookEvent, challenge: str, *, operator: bool
     ) -> TestDelivery:
-        if self._running[endpoint.tenant] >= _MAX_TRIALS:
-            raise Throttled(retry_after=round(self._timeout_seconds))
+        self.require_place(endpoint.tenant)
         token = token_of(endpoint, self._seal)
         message = self._message(endpoint, event, token)
         repeated = as_kept(challenge.encode(), token)
