@@ -114,6 +114,18 @@ def test_a_refused_trial_leaves_no_durable_record_before_its_refusal(
     assert statuses.count(102) == statuses.count(200)
 
 
+def test_of_many_trials_at_once_only_those_that_run_leave_a_durable_record(
+    lab: Integrator, receiver: Receiver
+) -> None:
+    path = add(lab, receiver)
+    receiver.answer(Reply(misbehaviour="silent"))
+    with ThreadPoolExecutor(12) as threads:
+        answers = threads.map(lambda _: lab.request("POST", f"{path}/test").status, range(12))
+
+    assert sorted(answers) == [200] * AT_A_TIME + [429] * 8
+    assert records(lab, "endpoint.test").count(102) == AT_A_TIME
+
+
 def test_the_trials_of_a_tenant_take_no_place_of_another(
     service: RunningService, lab: Integrator, receiver: Receiver
 ) -> None:

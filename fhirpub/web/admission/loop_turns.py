@@ -10,8 +10,8 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 
-_PER_OWNER = 8
-"""Requests take less than a millisecond each, or pause; fewer would cost more iterations."""
+_PER_OWNER = 3
+"""Requests take less than a millisecond each, or pause; fewer cost more iterations (ADR 21)."""
 _SHARED_SECONDS = 1.0
 """How long after a change of tenants the loop counts as shared. A tenant alone needs no turns,
 which cost its reads a sixth of their rate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -99,25 +100,28 @@ class AuditedRequest(RequestLifecycle):
 
     def dispatch(self) -> Awaitable[None] | None:
         """Call the method that the request names, once a change is announced."""
-        if self.services.audit is None or not self.is_announced:
-            return super().dispatch()
-        self.refuse_unannounced()
-        return self._announce(self.services.audit)
+        return self._announce() if self.is_announced else super().dispatch()
 
-    def refuse_unannounced(self) -> None:
-        """Raise what refuses the change whatever it is: no durable record is written for it.
+    def admit(self) -> AbstractContextManager[object]:
+        """Return what the change holds while it lasts, or raise what refuses it unannounced.
 
         A flood of requests that are refused anyway would otherwise be a flood of synced writes.
         """
+        return nullcontext()
 
-    async def _announce(self, audit: AuditTrail) -> None:
+    async def _announce(self) -> None:
+        with self.admit():
+            if self.services.audit is not None:
+                await self._write_announcement(self.services.audit)
+            changing = super().dispatch()
+            if changing is not None:
+                await changing
+
+    async def _write_announcement(self, audit: AuditTrail) -> None:
         shared, what = self._shared(BEGUN), self._named_in_path()
         record = partial(encode_request, shared, self.request_id, what=what)
         await audit.write(self.caller.tenant.id, lambda at: record(at=at))
         await self.services.loop_turns.turn(self.owner)
-        changing = super().dispatch()
-        if changing is not None:
-            await changing
 
     def finish(self, body: bytes = b"") -> None:
         """Send the answer once it is recorded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any
 
@@ -209,13 +210,13 @@ class VerifyHandler(WebhooksHandler):
     action = "endpoint.verify"
     is_announced = True
 
-    def refuse_unannounced(self) -> None:
-        """Refuse a challenge while as many trials run as may."""
-        self.administration.require_trial(self.tenant_id)
+    def admit(self) -> AbstractContextManager[None]:
+        """Refuse a challenge while as many trials of the tenant run as may."""
+        return self.administration.admit_trial(self.tenant_id)
 
     async def post(self, endpoint_id: str) -> None:
         """Send a challenge and return the result."""
-        trial = await self.administration.verify(self.tenant_id, endpoint_id)
+        trial = await self.administration.verify(self.tenant_id, endpoint_id, admitted=True)
         self.respond_json(presenting.trial_record(trial))
 
 
@@ -225,13 +226,14 @@ class TestHandler(WebhooksBodyHandler):
     action = "endpoint.test"
     is_announced = True
 
-    def refuse_unannounced(self) -> None:
-        """Refuse a test while as many trials run as may."""
-        self.administration.require_trial(self.tenant_id)
+    def admit(self) -> AbstractContextManager[None]:
+        """Refuse a test while as many trials of the tenant run as may."""
+        return self.administration.admit_trial(self.tenant_id)
 
     async def post(self, endpoint_id: str) -> None:
         """Send a test event, or a sample of another event, and return the result."""
-        trial = await self.administration.test(self.tenant_id, endpoint_id, self.fields())
+        fields = self.fields()
+        trial = await self.administration.test(self.tenant_id, endpoint_id, fields, admitted=True)
         self.respond_json(presenting.trial_record(trial))
 
 

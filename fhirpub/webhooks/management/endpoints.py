@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -257,12 +258,21 @@ class EndpointService:
 
     # What tries them.
 
-    def require_trial(self, tenant: str) -> None:
-        """Raise Throttled while the tenant may start neither a test nor a challenge."""
-        self._trials.require_place(tenant)
+    def admit_trial(self, tenant: str) -> AbstractContextManager[None]:
+        """Count a test or a challenge of a tenant while it lasts. Raises Throttled.
+
+        For a caller that has more to do than to send it; it says so (``admitted``).
+        """
+        return self._trials.admit(tenant)
 
     async def test(
-        self, tenant: str, endpoint_id: str, fields: Any = NO_FIELDS, *, operator: bool = False
+        self,
+        tenant: str,
+        endpoint_id: str,
+        fields: Any = NO_FIELDS,
+        *,
+        operator: bool = False,
+        admitted: bool = False,
     ) -> TestDelivery:
         """Send a test event once, at once, and return what came of it.
 
@@ -271,31 +281,36 @@ class EndpointService:
         the challenge instead. For the ``operator`` nothing is withheld. Raises NoSuchRecord,
         InvalidContent, BrokenRule, Throttled.
         """
-        endpoint = await self.endpoint(tenant, endpoint_id)
-        values = await self._validate(tenant, fields, registration.TEST)
-        states.refuse_unsent(endpoint)
-        if states.is_verified(endpoint):
-            event_type = values.get("event_type", TEST)
-            return await self._trials.send_test(endpoint, event_type, operator=operator)
-        challenge = await self.verify(tenant, endpoint_id, operator=operator)
-        return replace(challenge, replaces_test=True)
+        with nullcontext() if admitted else self.admit_trial(tenant):
+            endpoint = await self.endpoint(tenant, endpoint_id)
+            values = await self._validate(tenant, fields, registration.TEST)
+            states.refuse_unsent(endpoint)
+            if states.is_verified(endpoint):
+                event_type = values.get("event_type", TEST)
+                return await self._trials.send_test(endpoint, event_type, operator=operator)
+            challenge = await self._challenge(endpoint, operator=operator)
+            return replace(challenge, replaces_test=True)
 
     async def verify(
-        self, tenant: str, endpoint_id: str, *, operator: bool = False
+        self, tenant: str, endpoint_id: str, *, operator: bool = False, admitted: bool = False
     ) -> TestDelivery:
         """Send a challenge; an endpoint whose 2xx answer repeats it is verified.
 
         For the ``operator`` nothing is withheld. Raises NoSuchRecord, BrokenRule, Throttled.
         """
-        endpoint = await self.endpoint(tenant, endpoint_id)
-        states.refuse_unsent(endpoint)
+        with nullcontext() if admitted else self.admit_trial(tenant):
+            endpoint = await self.endpoint(tenant, endpoint_id)
+            states.refuse_unsent(endpoint)
+            return await self._challenge(endpoint, operator=operator)
+
+    # How.
+
+    async def _challenge(self, endpoint: Endpoint, *, operator: bool) -> TestDelivery:
         trial = await self._trials.send_challenge(endpoint, operator=operator)
         if not trial.passed:
             return trial
         verified = partial(states.verified, url=endpoint.url)
-        return replace(trial, endpoint=await self._put(tenant, endpoint_id, verified))
-
-    # How.
+        return replace(trial, endpoint=await self._put(endpoint.tenant, endpoint.id, verified))
 
     async def _validate(
         self, tenant: str, fields: Any, known: Sequence[str], *, trusted: bool = False
@@ -328,7 +343,8 @@ class EndpointService:
         raise StoreUnavailable(f"lost {_RACES} races for the next revision of an endpoint")
 
     async def _expect_health(self, endpoint: Endpoint, *, operator: bool) -> None:
-        trial = await self._trials.send_test(endpoint, TEST, operator=operator)
+        with self.admit_trial(endpoint.tenant):
+            trial = await self._trials.send_test(endpoint, TEST, operator=operator)
         if not trial.passed:
             what = trial.outcome.reason or f"status {trial.outcome.status}"
             said = f"the endpoint did not take a test event ({what}): it stays disabled"

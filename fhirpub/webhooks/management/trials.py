@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from fhirpub.config.settings import Config
@@ -43,7 +45,7 @@ class TestDelivery:
 
 
 class Trials:
-    """Sends tests and challenges, at most four at a time for one tenant.
+    """Sends tests and challenges, at most four at a time for one tenant (`admit`).
 
     What only the operator may know of a failure is left out, also how long it took: the call then
     lasts as long as a timeout. For the ``operator`` nothing is left out.
@@ -65,39 +67,40 @@ class Trials:
         self._clock = clock
         self._running: Counter[str] = Counter()
 
-    def require_place(self, tenant: str) -> None:
-        """Raise Throttled while as many trials of a tenant run as may at a time."""
+    @contextmanager
+    def admit(self, tenant: str) -> Iterator[None]:
+        """Count a trial of a tenant while it lasts. Raises Throttled when it is one too many."""
         if self._running[tenant] >= _MAX_TRIALS:
             raise Throttled(retry_after=round(self._timeout_seconds))
+        self._running[tenant] += 1
+        try:
+            yield
+        finally:
+            self._running -= Counter([tenant])
 
     async def send_test(
         self, endpoint: Endpoint, event_type: str, *, operator: bool
     ) -> TestDelivery:
-        """Send a sample of an event, which every 2xx response accepts. Raises Throttled."""
+        """Send a sample of an event, which every 2xx response accepts."""
         event = self._samples.of(event_type, endpoint_id=endpoint.id)
         return await self._try(endpoint, event, "", operator=operator)
 
     async def send_challenge(self, endpoint: Endpoint, *, operator: bool) -> TestDelivery:
-        """Send a challenge, which a 2xx response accepts that repeats it. Raises Throttled."""
+        """Send a challenge, which a 2xx response accepts that repeats it."""
         event = self._samples.of(VERIFICATION, endpoint_id=endpoint.id)
         return await self._try(endpoint, event, event.ids["challenge"], operator=operator)
 
     async def _try(
         self, endpoint: Endpoint, event: WebhookEvent, challenge: str, *, operator: bool
     ) -> TestDelivery:
-        self.require_place(endpoint.tenant)
         token = token_of(endpoint, self._seal)
         message = self._message(endpoint, event, token)
         repeated = as_kept(challenge.encode(), token)
-        self._running[endpoint.tenant] += 1
-        try:
-            end = asyncio.get_running_loop().time() + self._timeout_seconds + _MARGIN_SECONDS
-            outcome = await self._sender.attempt(message)
-            passed = outcome.delivered and repeated in outcome.answer
-            trial = TestDelivery(endpoint, event.id, event.type, outcome, passed)
-            return trial if operator else await self._disclose(trial, end)
-        finally:
-            self._running -= Counter([endpoint.tenant])
+        end = asyncio.get_running_loop().time() + self._timeout_seconds + _MARGIN_SECONDS
+        outcome = await self._sender.attempt(message)
+        passed = outcome.delivered and repeated in outcome.answer
+        trial = TestDelivery(endpoint, event.id, event.type, outcome, passed)
+        return trial if operator else await self._disclose(trial, end)
 
     async def _disclose(self, trial: TestDelivery, end: float) -> TestDelivery:
         """Return what the tenant may see; if that is not all, only when the time is over."""
