@@ -128,7 +128,7 @@ class EndpointService:
             state=states.first_state(values["url"], trusted=trusted),
             secrets=(encrypt_secret(endpoint_id, secret, self._seal),),
             token=self._seal.encrypt(token, endpoint=endpoint_id, purpose="token"),
-            **_settings(values),
+            **registration.settings_of(values),
         )
         async with self._adding:  # one after the other, so that all are counted
             most = self._config.webhooks.endpoints_per_tenant
@@ -157,7 +157,7 @@ class EndpointService:
         """
         before = await self.endpoint(tenant, endpoint_id)
         check(before.revision)
-        settings = _settings(
+        settings = registration.settings_of(
             await self._validate(tenant, fields, registration.CHANGEABLE, trusted=trusted)
         )
         refuse_other_transport(before, settings.get("url", before.url))
@@ -344,17 +344,5 @@ class EndpointService:
 
     async def _expect_health(self, endpoint: Endpoint, *, operator: bool) -> None:
         with self.admit_trial(endpoint.tenant):
-            trial = await self._trials.send_test(endpoint, TEST, operator=operator)
-        if not trial.passed:
-            what = trial.outcome.reason or f"status {trial.outcome.status}"
-            said = f"the endpoint did not take a test event ({what}): it stays disabled"
-            raise BrokenRule.because(said, details=OperationProblem.ENDPOINT_TEST_FAILED)
+            await self._trials.require_success(endpoint, operator=operator)
         await self._store.save_health(endpoint.id, NEW_HEALTH)
-
-
-def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return validated fields under the names of the record."""
-    settings = {name: values[name] for name in registration.CHANGEABLE if name in values}
-    if "event_types" in settings:
-        settings["events"] = tuple(dict.fromkeys(settings.pop("event_types")))
-    return settings

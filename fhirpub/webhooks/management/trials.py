@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 from fhirpub.config.settings import Config
 from fhirpub.encryption.cipher import SecretCipher
-from fhirpub.errors import Throttled
+from fhirpub.errors import BrokenRule, Throttled
+from fhirpub.problems import OperationProblem
 from fhirpub.runtime.clock import Clock
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.webhooks.management.disclosure import disclose
 from fhirpub.webhooks.management.endpoint_states import is_verified
-from fhirpub.webhooks.management.event_types import VERIFICATION
+from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
 from fhirpub.webhooks.management.samples import Samples
 from fhirpub.webhooks.management.secret_encryption import live_secrets, token_of
 from fhirpub.webhooks.policy.outcome import Outcome
@@ -84,6 +85,14 @@ class Trials:
         """Send a sample of an event, which every 2xx response accepts."""
         event = self._samples.of(event_type, endpoint_id=endpoint.id)
         return await self._try(endpoint, event, "", operator=operator)
+
+    async def require_success(self, endpoint: Endpoint, *, operator: bool) -> None:
+        """Send a test to a disabled endpoint; raise BrokenRule unless it is delivered."""
+        trial = await self.send_test(endpoint, TEST, operator=operator)
+        if not trial.passed:
+            what = trial.outcome.reason or f"status {trial.outcome.status}"
+            said = f"the endpoint did not take a test event ({what}): it stays disabled"
+            raise BrokenRule.because(said, details=OperationProblem.ENDPOINT_TEST_FAILED)
 
     async def send_challenge(self, endpoint: Endpoint, *, operator: bool) -> TestDelivery:
         """Send a challenge, which a 2xx response accepts that repeats it."""

@@ -144,3 +144,11 @@ _TEXTS: Mapping[str, Callable[[str], str]] = {
 def wrong(rule: str, place: str) -> Issue:
     """Return the sentence about an invalid value."""
     return Issue.error(OperationProblem.FIELD_INVALID, rule, place)
+
+
+def settings_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return validated fields under the names of the record."""
+    settings = {name: values[name] for name in CHANGEABLE if name in values}
+    if "event_types" in settings:
+        settings["events"] = tuple(dict.fromkeys(settings.pop("event_types")))
+    return settings
