@@ -11,7 +11,7 @@ import schemathesis
 
 from fhirpub.config.loader import variable
 
-_ALL = 40
+_ALL = 25
 _EVERY = 1 if variable("HYPOTHESIS") == "long" else 100
 _FHIR_JSON = "application/fhir+json"
 _DEPTH = 3

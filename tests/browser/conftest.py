@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from fhirpub.config.loader import variable
 from tests.browser.chromium import launch
 from tests.browser.visits import VIEWS, View, Visiting, visiting
 from tests.node.packages import skipping_without_packages
@@ -31,7 +32,19 @@ def visit(browser: Browser) -> Iterator[Visiting]:
         yield begin
 
 
-@pytest.fixture(params=VIEWS, ids=str)
+_ALWAYS = {"360-dark", "1440-light-noscript"}
+"""Of each width, of each theme, and with and without scripts."""
+_RARELY = pytest.mark.skipif(
+    not variable("FHIRPUB_TEST_FULL"), reason="scripts/test --full visits pages in all views"
+)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(view, marks=() if str(view) in _ALWAYS else _RARELY, id=str(view))
+        for view in VIEWS
+    ]
+)
 def view(request: pytest.FixtureRequest) -> View:
     """Each way to look at a page: narrow and wide, light and dark, with and without scripts."""
     found: View = request.param
