@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.identity.problems import has_usual_identifier, refuse_other_key
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.patients.parts import current_parts
+from fhirpub.interactions.submission.cut import NOTHING_CUT, refuse_misplaced
 from fhirpub.interactions.submission.record import parse
 from fhirpub.interactions.validation.usual import mark_if_plain
 from fhirpub.interactions.versions import (
@@ -71,23 +72,39 @@ def prepare(
     """
     content = parse(body, is_xml=is_xml)
     yield
-    resource_type = context.types[latest.type]
-    return (yield from _prepare(form, content, latest, resource_type, tenant, context))
+    return (yield from _prepare(form, content, latest, tenant, context))
+
+
+def prepare_cut(
+    context: Context,
+    rest: bytes,
+    documents: Mapping[str, bytes],
+    *,
+    form: Form,
+    latest: Version,
+    tenant: Tenant,
+) -> Stages[Update]:
+    """Do the same with JSON whose large documents were cut out (ADR 32). Raises MisplacedCut."""
+    content = parse(rest, is_xml=False)
+    yield
+    return (yield from _prepare(form, content, latest, tenant, context, cut=documents))
 
 
 def _prepare(
     form: Form,
     content: Any,
     latest: Version,
-    resource_type: ResourceType,
     tenant: Tenant,
     context: Context,
+    *,
+    cut: Mapping[str, bytes] = NOTHING_CUT,
 ) -> Stages[Update]:
+    resource_type, limits = context.types[latest.type], context.config.limits
     before: JsonObject = loads_stored(latest.body)
-    limits = context.config.limits
     fields = fields_of(form, content, before, resource_type, most=limits.resource_bytes)
     zones = list(rules.times_as_utc(fields.values, resource_type.times, context))
-    documents, undecodable = extract_attachments(fields.values, resource_type.attachments)
+    documents, undecodable = extract_attachments(fields.values, resource_type.attachments, cut)
+    refuse_misplaced(cut, documents)
     rules.check_limits(documents, most=limits.attachment_bytes, at=resource_type.name)
     after = fields.merge(before)
     yield

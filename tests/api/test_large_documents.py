@@ -14,14 +14,15 @@ import pytest
 
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Answer, Integrator
+from fhirpub.web.handlers import body as body_handler
 from fhirpub.web.handlers.body import BodyHandler
-from fhirpub.web.handlers.registrations import preparation
 from tests.bodies import document, patient, register_body, self_contained
 
 BASE = "/fhir/r4/DiagnosticReport"
 LARGE = bytes(range(256)) * 400
 BASE64 = base64.b64encode(LARGE).decode()
 ATTACHMENT = {"contentType": "image/png", "data": BASE64}
+COPY = {"url": "urn:x:copy", "valueAttachment": ATTACHMENT}
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_the_content_is_the_same_both_ways(
     body = make("R-1")
     path = f"{BASE}/$register" if body["resourceType"] == "Parameters" else BASE
     lab.request("POST", path, dumps(body))
-    monkeypatch.setattr(preparation, "cut_documents", lambda _body, max_rest: None)
+    monkeypatch.setattr(body_handler, "cut_documents", lambda _body, max_rest: None)
 
     again = lab.request("POST", path, dumps(body))
 
@@ -112,7 +113,7 @@ def test_a_revision_with_a_large_document_is_prepared_without_it(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"extension": [{"url": "urn:x:copy", "valueAttachment": ATTACHMENT}]},
+        {"extension": [COPY]},
         {"extension": [{"url": "urn:x:text", "valueString": "long " * 20_000}]},
         {"extension": [{"url": "urn:x:note", "valueInteger": 1}] * 1_000},
     ],
@@ -147,7 +148,76 @@ def test_a_refusal_is_that_of_the_whole_body(
 
     refused = lab.register(wrong)
 
-    monkeypatch.setattr(preparation, "cut_documents", lambda _body, max_rest: None)
+    monkeypatch.setattr(body_handler, "cut_documents", lambda _body, max_rest: None)
     assert refused.status == 400
     assert refused.issues == lab.register(wrong).issues
     assert len(whole) == 2
+
+
+def patch(lab: Integrator, body: dict[str, Any], media_type: str = "fhir+json") -> Answer:
+    """Register a small report and change it; return the answer to the change."""
+    first = lab.register(register_body("R-1"))
+    headers = {"Content-Type": f"application/{media_type}"}
+    return lab.request("PATCH", address_in(first), dumps(body), headers)
+
+
+def partial_report(**fields: Any) -> dict[str, Any]:
+    return {"resourceType": "DiagnosticReport", **fields}
+
+
+@pytest.mark.parametrize("media_type", ["fhir+json", "merge-patch+json"])
+def test_an_update_with_a_large_document_is_prepared_without_it(
+    lab: Integrator, whole: list[str], media_type: str
+) -> None:
+    answer = patch(lab, partial_report(presentedForm=[document(LARGE)]), media_type)
+
+    assert answer.status == 204
+    assert [path for path in whole if "register" not in path] == []
+    assert stored_data(lab, answer) == BASE64
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"presentedForm": [document(LARGE, extension=[COPY])]},
+        {"presentedForm": [document(LARGE)], "conclusion": "long " * 20_000},
+    ],
+    ids=["no document of the resource", "other large texts"],
+)
+def test_an_update_that_is_not_small_without_its_documents_is_computed_as_a_whole(
+    lab: Integrator, whole: list[str], fields: dict[str, Any]
+) -> None:
+    answer = patch(lab, partial_report(**fields))
+
+    assert answer.status == 204
+    assert len([path for path in whole if "register" not in path]) == 1
+    report = lab.get(address_in(answer)).json
+    assert {name: report[name] for name in fields} == fields
+
+
+def test_a_json_patch_with_a_large_document_is_computed_as_a_whole(
+    lab: Integrator, whole: list[str]
+) -> None:
+    first = lab.register(register_body("R-1"))
+    operation = {"op": "add", "path": "/presentedForm/0/data", "value": BASE64}
+    headers = {"Content-Type": "application/json-patch+json"}
+
+    answer = lab.request("PATCH", address_in(first), dumps([operation]), headers)
+
+    assert answer.status == 204
+    assert len([path for path in whole if "register" not in path]) == 1
+    assert stored_data(lab, answer) == BASE64
+
+
+def test_the_refusal_of_an_update_is_that_of_the_whole_body(
+    lab: Integrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = partial_report(
+        status="complete", issued="yesterday", presentedForm=[document(LARGE, size=3)]
+    )
+
+    refused = patch(lab, wrong)
+
+    monkeypatch.setattr(body_handler, "cut_documents", lambda _body, max_rest: None)
+    assert refused.status == 400
+    assert refused.issues == patch(lab, wrong).issues

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fhirpub.fhir.document import decode_exactly
+from fhirpub.fhir.document import Document, decode_exactly
 from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import ResourceType
 
 Cut = tuple[bytes, Mapping[str, bytes]]
+
+NOTHING_CUT: Mapping[str, bytes] = {}
 
 MIN_CUT = 16 * 1024
 """Shorter base64 is parsed as fast as it is cut out."""
@@ -30,6 +32,21 @@ _SEARCHED_BYTES = 4 * 1024 * 1024
 """So many are searched in one call, which holds the interpreter."""
 _TOKEN = secrets.token_hex(16)
 """No sender knows it, so that no text that was sent stands for a document."""
+
+
+class MisplacedCut(Exception):
+    """What was cut out of a body is no document of its resource: the whole is to be read.
+
+    It is no refusal, so that nothing on the way takes it for one.
+    """
+
+
+def refuse_misplaced(cut: Mapping[str, bytes], documents: Sequence[Document]) -> None:
+    """Raise MisplacedCut unless all that was cut out of a body is among its documents."""
+    if cut:
+        taken = {id(document.data) for document in documents}
+        if not taken.issuperset(map(id, cut.values())):
+            raise MisplacedCut
 
 
 def cut_documents(body: bytes, *, max_rest: int) -> Cut | None:

@@ -12,6 +12,7 @@ from fhirpub.interactions.identity.identification import Identifier, identificat
 from fhirpub.interactions.leniency.second_reading import read_again
 from fhirpub.interactions.members.checks import merge_remarks
 from fhirpub.interactions.repetition.digest import digest_of
+from fhirpub.interactions.submission.cut import refuse_misplaced
 from fhirpub.interactions.submission.held import ReadBody
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.acceptance import accept
@@ -72,13 +73,6 @@ def validate_submission(
     return merge_remarks(remarks, submission)
 
 
-class MisplacedCut(Exception):
-    """What was cut out of a body is no document of its resource: the whole is to be read.
-
-    It is no refusal, so that nothing on the way takes it for one.
-    """
-
-
 def take_documents(submission: Submission) -> None:
     """Replace the documents by placeholders, find the key and make the digest.
 
@@ -89,10 +83,7 @@ def take_documents(submission: Submission) -> None:
     submission.documents, submission.undecodable = extract_attachments(
         submission.entry.resource, submission.type.attachments, submission.cut
     )
-    if submission.cut:
-        taken = {id(document.data) for document in submission.documents}
-        if not taken.issuperset(map(id, submission.cut.values())):
-            raise MisplacedCut
+    refuse_misplaced(submission.cut, submission.documents)
     resource, identification = submission.entry.resource, identification_of(submission.type)
     chosen = identification.chosen_in(resource) if identification.has_forms else None
     if chosen is None:

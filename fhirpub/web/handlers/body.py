@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from fhirpub.errors import Busy, FhirpubError, InvalidContent, QuotaExceeded, TooLarge
+from fhirpub.errors import Busy, FhirpubError, InvalidContent, QuotaExceeded, Refused, TooLarge
 from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.context import Context, run_at
+from fhirpub.interactions.submission.cut import MisplacedCut, cut_documents
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.stages import Stages
@@ -32,6 +33,8 @@ from fhirpub.web.message.representation import serialize_stored
 T = TypeVar("T")
 BodyWork = Callable[[Context, bytes], Stages[T]]
 """A pure computation on a body: a function of a module, or a partial of one."""
+CutWork = Callable[[Context, bytes, Mapping[str, bytes]], T]
+"""A pure computation on what is left of a body, and on what was cut out of it."""
 
 _STEP_BYTES = 256 * 1024
 """As much more memory is reserved each time that a body has used up its reservation."""
@@ -263,6 +266,19 @@ class BodyHandler(BaseHandler):
                 self.services, self.owner, run, chunks, size=size, is_dense=is_dense
             )
 
+    async def compute_cut(self, work: CutWork[T], chunks: list[bytes]) -> T | None:
+        """Run a pure computation on what is left of a body, and on documents cut out (ADR 32).
+
+        It runs in a thread. None if the body has to be computed as a whole: it is not large, large
+        without its documents too, in XML, or refused, which the whole body alone explains.
+        """
+        if self.is_xml or sum(map(len, chunks)) <= LARGE or not self.has_few_values:
+            return None
+        self.services.trimmer.note_large_work()
+        cut = partial(_compute_cut, self.services.context, work, chunks)
+        with step("validate"):
+            return await self.services.threads.run(self.owner, cut)
+
     def is_for_loop(self, chunks: Sequence[bytes]) -> bool:
         """Return whether a body is so small that it is computed on the event loop."""
         size = sum(map(len, chunks))
@@ -284,3 +300,14 @@ class BodyHandler(BaseHandler):
         """Run a pure computation on the event loop, in a cohort."""
         with step("validate"):
             return await self.services.context.stages.run(stages, owner=self.owner)
+
+
+def _compute_cut(context: Context, work: CutWork[T], chunks: list[bytes]) -> T | None:
+    chunks[:] = [joined(chunks)]  # this one in their place: the body is not held twice
+    cut = cut_documents(chunks[0], max_rest=LARGE)
+    if cut is None:
+        return None
+    try:
+        return work(context, *cut)
+    except (Refused, MisplacedCut):
+        return None

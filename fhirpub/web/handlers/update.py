@@ -9,15 +9,17 @@ from functools import partial
 from fhirpub.errors import Issue, NoneMatches
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.interactions.match import the_match
-from fhirpub.interactions.patch_formats import FORMS
+from fhirpub.interactions.patch_formats import FORMS, Form
 from fhirpub.interactions.read import read_whole
-from fhirpub.interactions.update import Update, prepare, update
+from fhirpub.interactions.update import Update, prepare, prepare_cut, update
 from fhirpub.problems import ContentProblem
+from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.contract import Version
 from fhirpub.tenant import is_member_id
 from fhirpub.web.error_mapping import MethodNotAllowed
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.large_responses import read_version_within_budget
+from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.message import content_negotiation as media
 
 _NOT_ALONE = "it was registered with another resource, and is corrected together with that one"
@@ -47,14 +49,13 @@ class UpdateHandler(BodyHandler):
         chunks = self.take_chunks()
 
         async def prepared(latest: Version) -> Update:
-            work = partial(
-                prepare,
-                form=FORMS.get(self.body_type, "fhir"),
-                is_xml=self.is_xml,
-                latest=latest,
-                tenant=tenant,
-            )
-            made = await self.compute_chunks(work, chunks, stored=latest.body)
+            form = FORMS.get(self.body_type, "fhir")
+            made = await self._prepare_cut(form, chunks, latest)
+            if made is None:
+                work = partial(
+                    prepare, form=form, is_xml=self.is_xml, latest=latest, tenant=tenant
+                )
+                made = await self.compute_chunks(work, chunks, stored=latest.body)
             if self.ticket is not None:
                 self.ticket.check_stored(made.size)
             return replace(made, version=await self.audited(made.version))
@@ -74,6 +75,16 @@ class UpdateHandler(BodyHandler):
         self.set_location(updated.version)
         self.set_version_headers(updated.version)
         await self._respond_with_update(updated)
+
+    async def _prepare_cut(
+        self, form: Form, chunks: list[bytes], latest: Version
+    ) -> Update | None:
+        """Prepare a body that is small without its documents; None for others."""
+        # What a JSON Patch may copy is limited by its bytes: it is computed with all of them.
+        if form == "json-patch" or len(latest.body) > LARGE:
+            return None
+        work = partial(prepare_cut, form=form, latest=latest, tenant=self.caller.tenant)
+        return await self.compute_cut(lambda *cut: run_to_completion(work(*cut)), chunks)
 
     async def _respond_with_update(self, updated: Update) -> None:
         """Write nothing, or what the client prefers (D-121)."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from fhirpub.errors import Refused
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Prepared, Rejected
-from fhirpub.interactions.submission.cut import cut_documents, read_cut
+from fhirpub.interactions.submission.cut import read_cut
 from fhirpub.interactions.submission.held import ReadBody, read_with
-from fhirpub.interactions.validation.validation import MisplacedCut
 from fhirpub.runtime.stages import Stages, run_to_completion
-from fhirpub.runtime.tracing.spans import step
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.patients.held import find_held
-from fhirpub.web.handlers.placement import LARGE, joined
 
 Prepare = Callable[..., Stages[Prepared]]
 
@@ -44,42 +40,24 @@ class Preparation:
         return await self._compute(partial(read_with, read=self.read_body, held=held))
 
     async def _compute(self, read_body: ReadBody) -> Prepared:
-        handler, chunks = self.handler, self.chunks
-        is_large = sum(map(len, chunks)) > LARGE
-        if is_large and handler.has_few_values and not handler.is_xml:
-            services = handler.services
-            services.trimmer.note_large_work()
-            work = partial(_prepare_without_documents, prepare=self.prepare, read_body=read_body)
-            with step("validate"):
-                prepared = await services.threads.run(
-                    handler.owner, lambda: work(services.context, _join(chunks))
-                )
-            if prepared is not None:
-                return prepared
-        return await handler.compute_chunks(partial(self.prepare, read_body=read_body), chunks)
+        work = partial(_prepare_cut, prepare=self.prepare, read_body=read_body)
+        prepared = await self.handler.compute_cut(work, self.chunks)
+        if prepared is not None:
+            return prepared
+        whole = partial(self.prepare, read_body=read_body)
+        return await self.handler.compute_chunks(whole, self.chunks)
 
 
-def _join(chunks: list[bytes]) -> bytes:
-    """Return the chunks as one, and keep this one in their place: it is not held twice."""
-    chunks[:] = [joined(chunks)]
-    return chunks[0]
-
-
-def _prepare_without_documents(
-    context: Context, body: bytes, *, prepare: Prepare, read_body: ReadBody
+def _prepare_cut(
+    context: Context,
+    rest: bytes,
+    documents: Mapping[str, bytes],
+    *,
+    prepare: Prepare,
+    read_body: ReadBody,
 ) -> Prepared | None:
-    """Prepare a body that is small without its documents; None for others, and for refusals.
-
-    Those are explained with the whole body.
-    """
-    cut = cut_documents(body, max_rest=LARGE)
-    if cut is None:
-        return None
-    rest, documents = cut
+    """Prepare what is left of a body; None for refusals, which the whole body explains."""
     read = partial(read_cut, read=read_body, documents=documents)
-    try:
-        prepared = run_to_completion(prepare(context, rest, read_body=read))
-    except (Refused, MisplacedCut):
-        return None
+    prepared = run_to_completion(prepare(context, rest, read_body=read))
     is_settled = isinstance(prepared, Candidate) or prepared.held is not None
     return prepared if is_settled else None

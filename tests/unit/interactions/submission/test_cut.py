@@ -17,9 +17,14 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.register import Candidate, prepare_registration
-from fhirpub.interactions.submission.cut import MAX_CUTS, MIN_CUT, cut_documents, read_cut
+from fhirpub.interactions.submission.cut import (
+    MAX_CUTS,
+    MIN_CUT,
+    MisplacedCut,
+    cut_documents,
+    read_cut,
+)
 from fhirpub.interactions.submission.parameters import from_parameters
-from fhirpub.interactions.validation.validation import MisplacedCut
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.tenant import Tenant
 from tests.bodies import document, patient, register_body
