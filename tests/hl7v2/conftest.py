@@ -1,19 +1,20 @@
-"""Shared by the tests of messages: the command as a process, and independent validators."""
+"""Shared by the tests of messages: the command, and independent validators."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from fhirpub.testing.service import Integrator
+from fhirpub_hl7v2.__main__ import main
 from tests.corpus.validator import Validator
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., Result]
 
 MAPPING = """
 [message]
@@ -46,21 +47,16 @@ def environment(lab: Integrator) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(lab: Integrator, tmp_path: Path) -> Run:
+def run(lab: Integrator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run ``fhirpub-hl7v2 publish`` with the bytes of a file."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "mapping.toml").write_text(MAPPING)
 
-    def publish(raw: bytes, *options: str) -> subprocess.CompletedProcess[str]:
+    def publish(raw: bytes, *options: str) -> Result:
         (tmp_path / "messages.hl7").write_bytes(raw)
         words = ["publish", "messages.hl7", "--mapping", "mapping.toml", *options]
-        return subprocess.run(
-            [sys.executable, "-m", "fhirpub_hl7v2", *words, "--url", lab.service.base_url],
-            cwd=tmp_path,
-            env=environment(lab),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        return CliRunner().invoke(
+            main, [*words, "--url", lab.service.base_url], env=environment(lab)
         )
 
     return publish

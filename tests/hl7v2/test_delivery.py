@@ -63,7 +63,7 @@ def test_an_earlier_state_is_not_stored(lab: Integrator, run: Run) -> None:
 
     late = run(state("P", "11.0"))
 
-    assert late.returncode == 3
+    assert late.exit_code == 3
     assert "is of a later state" in late.stderr
     assert values(lab) == {"NQ-1001/718-7": "13.2"}
 
@@ -71,7 +71,7 @@ def test_an_earlier_state_is_not_stored(lab: Integrator, run: Run) -> None:
 def test_an_earlier_issue_of_the_same_state_is_not_stored(lab: Integrator, run: Run) -> None:
     run(state("F", "13.2", "20260302110000"))
 
-    assert run(state("F", "11.0", "20260302104000")).returncode == 3
+    assert run(state("F", "11.0", "20260302104000")).exit_code == 3
     assert values(lab) == {"NQ-1001/718-7": "13.2"}
 
 
@@ -120,7 +120,7 @@ def test_a_correction_of_another_patient_is_refused(lab: Integrator, run: Run) -
 
     done = run(other)
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert report(lab)["meta"]["versionId"] == "1"
 
 
@@ -147,7 +147,7 @@ def test_a_patient_without_an_identifier_is_another_one(lab: Integrator, run: Ru
 
     done = run(message(pid({3: ""}), obr(), obx()))
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "element-not-updatable" in done.stderr
 
 
@@ -210,7 +210,7 @@ def test_another_examination_is_refused_also_with_another_name(
 
     done = run(message(pid({5: "Other"}), obr(fields), obx()))
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert report(lab)["meta"]["versionId"] == "1"
 
 

@@ -64,7 +64,7 @@ def test_a_message_is_published_once(lab: Integrator, run: Run) -> None:
     first = run(FULL)
     second = run(FULL)
 
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr
+    assert (first.exit_code, second.exit_code) == (0, 0), first.stderr
     assert first.stdout.startswith("message 1, report 1: published as DiagnosticReport")
     assert "already published" in second.stdout
     assert total(lab) == 1
@@ -85,7 +85,7 @@ def test_one_line_of_json_is_printed_for_each_report(run: Run) -> None:
 def test_a_dry_run_prints_the_registration_and_sends_nothing(lab: Integrator, run: Run) -> None:
     done = run(FULL, "--dry-run")
 
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert json.loads(done.stdout)["resourceType"] == "Parameters"
     assert total(lab) == 0
 
@@ -93,7 +93,7 @@ def test_a_dry_run_prints_the_registration_and_sends_nothing(lab: Integrator, ru
 def test_what_is_wrong_with_one_message_stops_no_other(lab: Integrator, run: Run) -> None:
     done = run(message(pid(), obr({25: "Q"}), obx({11: "Q"})) + message())
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "Error: message 1: OBR[1]-25: must be one of" in done.stderr
     assert "Error: message 1: OBX[1]-11: must be one of" in done.stderr
     assert total(lab) == 1
@@ -103,13 +103,13 @@ def test_problems_of_the_service_are_printed(lab: Integrator, run: Run) -> None:
     collected = segment("SPM", {4: "BLD^Blood", 17: "20260302104500^20260302081500"})
     done = run(message(pid(), obr(), obx(), collected))
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "per-1" in done.stderr
     assert total(lab) == 0
 
 
 def test_a_file_without_messages_is_wrong_usage(run: Run) -> None:
-    assert run(b"PID|1\r").returncode == 2
+    assert run(b"PID|1\r").exit_code == 2
 
 
 def test_wrong_settings_are_named_all_at_once(run: Run, tmp_path: Any) -> None:
@@ -117,6 +117,6 @@ def test_wrong_settings_are_named_all_at_once(run: Run, tmp_path: Any) -> None:
 
     done = run(message(), "--mapping", "wrong.toml")
 
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "message.time_zone: must be the name of a time zone" in done.stderr
     assert "report.system: must be an absolute URI" in done.stderr

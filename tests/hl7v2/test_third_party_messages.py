@@ -184,7 +184,7 @@ def test_messages_are_published_and_found(lab: Integrator, run: Run, tmp_path: P
 
     done = run("".join(sent).encode(), "--mapping", "corpus.toml", "--json")
 
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     results = Counter(json.loads(line)["result"] for line in done.stdout.splitlines())
     assert sum(results.values()) == len(numbers) > len(MESSAGES) // 3
     found = lab.get("/fhir/r4/DiagnosticReport?_count=1&_total=accurate").json["total"]

@@ -6,7 +6,7 @@ import asyncio
 import os
 import pickle
 import signal
-import time
+import sys
 from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
@@ -26,11 +26,22 @@ from fhirpub.errors import (
     Throttled,
     TooLarge,
 )
-from fhirpub.interactions.context import Context
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime import process_pool
 from fhirpub.runtime.memory_file import MemoryFile
 from fhirpub.runtime.process_pool import ProcessPool, ProcessUnavailable
+from tests.unit.runtime import pool_jobs
+from tests.unit.runtime.pool_jobs import (
+    MODULE,
+    die,
+    fail,
+    much,
+    pid_and_body,
+    refuse,
+    size_of,
+    wait_for_file,
+    write_to_standard_output,
+)
 
 REFUSALS: list[FhirpubError] = [
     InvalidContent([Issue("error", "invalid", "is wrong", "Patient.name")]),
@@ -40,58 +51,15 @@ REFUSALS: list[FhirpubError] = [
 ]
 
 
-# What the other process runs: functions of a module.
-
-
-def pid_and_body(_context: Context, body: bytes) -> tuple[int, bytes]:
-    return os.getpid(), body
-
-
-def size_of(_context: Context, _body: bytes, *, argument: bytes) -> int:
-    return len(argument)
-
-
-def refuse(_context: Context, _body: bytes, *, refusal: FhirpubError) -> None:
-    raise refusal
-
-
-def fail(_context: Context, _body: bytes) -> None:
-    raise ValueError("a patient's name")
-
-
-def die(_context: Context, body: bytes) -> str:
-    """Die the first ``times`` times, which a file counts."""
-    file, times = body.decode().split("|")
-    died = Path(file).stat().st_size if Path(file).exists() else 0
-    if died < int(times):
-        with Path(file).open("a") as written:
-            written.write("x")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return "survived"
-
-
-def wait_for_file(_context: Context, body: bytes) -> int:
-    """Say that it has begun, in a file, and wait for another one."""
-    begun = Path(f"{body.decode()}.begun")
-    begun.touch()
-    until = time.monotonic() + 30
-    while not Path(body.decode()).exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    return os.getpid()
-
-
-def much(_context: Context, _body: bytes) -> bytes:
-    return b"x" * 20_000_000
-
-
-def write_to_standard_output(_context: Context, _body: bytes) -> str:
-    os.write(1, b"a plugin prints this\n")
-    return "done"
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the processes find the module that they run: their path has no current folder."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
 @pytest.fixture
 async def pool() -> AsyncGenerator[ProcessPool]:
-    pool = ProcessPool(compute.MODULE, Config(), max_processes=2)
+    pool = ProcessPool(MODULE, "nothing", max_processes=2)
     yield pool
     await pool.close()
 
@@ -172,7 +140,7 @@ async def test_a_fault_is_logged_by_its_place_without_its_text(
 
     log = capfd.readouterr().err
     assert "ValueError" in log
-    assert f"{__file__}:" in log
+    assert f"{pool_jobs.__file__}:" in log
     assert "patient" not in log
 
 
@@ -251,7 +219,7 @@ async def test_closing_ends_a_process_that_is_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_pool, "_STOP_SECONDS", 0.1)
-    pool = ProcessPool(compute.MODULE, Config(), max_processes=1)
+    pool = ProcessPool(MODULE, "nothing", max_processes=1)
     pid = await pid_of(pool)
     file = tmp_path / "never"
     running = asyncio.create_task(pool.run("lab", wait_for_file, [str(file).encode()]))
