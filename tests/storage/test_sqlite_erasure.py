@@ -39,11 +39,11 @@ def rows_of(path: Path, statement: str) -> list[tuple[object, ...]]:
         return rows
 
 
-async def a_queued(store: SqliteStore, **changes: object) -> Delivery:
+async def a_queued(store: SqliteStore, *, event_id: str) -> Delivery:
     """Return a delivery that is in the queue of an endpoint."""
     endpoint = an_endpoint()
     await store.put_endpoint(LAB, endpoint)
-    delivery = a_delivery(endpoint.id, body=b"secret", **changes)
+    delivery = a_delivery(endpoint.id, event_id=event_id, body=b"secret")
     await store.append([delivery])
     return delivery
 
