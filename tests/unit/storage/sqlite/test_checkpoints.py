@@ -148,6 +148,20 @@ def test_what_is_written_during_a_checkpoint_counts_for_the_next(
     assert moved(checkpoints, traced) == 2
 
 
+def test_many_pages_that_are_written_during_a_checkpoint_are_moved_after_it(
+    checkpoints: Checkpoints, traced: Traced
+) -> None:
+    traced.may_go_on.clear()
+    checkpoints.count(_PAGES)
+    checkpoints.count(_PAGES)
+    traced.may_go_on.set()
+    assert moved(checkpoints, traced) == 1
+
+    checkpoints.count(1)
+
+    assert moved(checkpoints, traced) == 2
+
+
 def test_a_checkpoint_that_fails_is_followed_by_others(
     checkpoints: Checkpoints, traced: Traced
 ) -> None:
