@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.contract import Blob
+from fhirpub.storage.contract import SMALL_BYTES, Blob
 from fhirpub.storage.sqlite.blobs import (
     ATTACHED,
     Piece,
@@ -144,6 +144,19 @@ def test_missing_pieces_are_added_when_a_document_is_completed(
     assert read(connection, TWO, slice(0, 9)) == TWO.data[:9]
     end = slice(PIECE_BYTES, PIECE_BYTES + 1)
     assert read(connection, TWO, end) == TWO.data[end]
+
+
+@pytest.mark.parametrize("size", [SMALL_BYTES + 1, PIECE_BYTES])
+def test_a_document_of_one_piece_is_completed_with_its_bytes(
+    connection: sqlite3.Connection, size: int
+) -> None:
+    blob = a_blob(os.urandom(size))
+    keep(connection, blob)
+
+    add_bytes(connection, LAB, blob)
+
+    assert stored_pieces(connection) == 0
+    assert read(connection, blob, slice(3, 9)) == blob.data[3:9]
 
 
 def test_a_document_that_is_complete_is_left_alone(connection: sqlite3.Connection) -> None:

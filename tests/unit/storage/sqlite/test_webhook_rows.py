@@ -64,7 +64,7 @@ def test_a_delivery_comes_back_from_its_row_as_it_was() -> None:
 
 
 def test_a_row_has_the_beginning_of_the_last_attempt() -> None:
-    attempts = (an_attempt(1, begun=NOW + 1), an_attempt(2, begun=NOW + 7))
+    attempts = tuple(an_attempt(number, begun=NOW + number) for number in (1, 2, 7))
 
     assert delivery_row(a_delivery("e", attempts=attempts))[7] == NOW + 7
 
