@@ -140,8 +140,9 @@ def _sources_in(field: int, any_of: Sequence[Match]) -> Iterator[Source]:
     owners = [item.of for item in any_of if isinstance(item, TokenMatch) and item.of is not None]
     tokens = [item for item in any_of if isinstance(item, TokenMatch) and item.of is None]
     values = [token.value for token in tokens]
-    among = _in_list(values, parameters) or _in_range(any_of, parameters)
-    if not among and (values or not owners):
+    are_tokens = len(owners) + len(tokens) == len(any_of)
+    among = _in_list(values, parameters) if are_tokens else _in_range(any_of, parameters)
+    if not among and (len(owners) < len(any_of) or not owners):
         return
     condition = f"s.field = :field AND {among}"
     numbers = [f"SELECT s.number FROM search_value AS s WHERE {condition}"] if among else []

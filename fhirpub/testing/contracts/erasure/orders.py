@@ -10,7 +10,7 @@ from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import AttemptResult
 from fhirpub.testing.contracts.erasure.content import a_tombstone, an_erasure, erase
 from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
-from fhirpub.testing.samples import LAB, REPORT, a_version, new_id
+from fhirpub.testing.samples import LAB, OTHER, REPORT, a_version, new_id
 
 _AT = 1_800_000_000_000
 
@@ -70,6 +70,56 @@ class ErasureOrderContract:
         assert (found["evt_a_1_1"].body, found["evt_a_1_1"].attempts[-1].answer) == (b"ids", b"")
         assert found["evt_b_1_1"].body == b"kept"
 
+    async def test_deliveries_of_another_tenant_keep_their_content(self, store: Store) -> None:
+        theirs = an_endpoint(tenant=OTHER)
+        await store.put_endpoint(OTHER, theirs)
+        about = a_delivery(theirs.id, tenant=OTHER, event_id="evt_d_1_1", body=b"kept")
+        await store.append([about])
+
+        erased = await store.erase_deliveries(LAB, "evt_d_", lambda _body: b"ids")
+
+        assert not erased.changed
+        assert [each.body for each in await store.scan_deliveries(limit=1000)] == [b"kept"]
+
+    async def test_a_response_is_forgotten_though_the_body_has_no_content(
+        self, store: Store
+    ) -> None:
+        endpoint = an_endpoint(tenant=LAB)
+        await store.put_endpoint(LAB, endpoint)
+        about = a_delivery(endpoint.id, event_id="evt_e_1_1", body=b"ids")
+        await store.append([about])
+        for number, answer in ((1, b"secret"), (2, b"")):
+            (begun,) = await store.begin([about.key], now=_AT + number, until=_AT + 1000)
+            attempt = replace(
+                begun.attempts[-1], ended=_AT + number, status=500, reason="x", answer=answer
+            )
+            await store.finish(
+                [AttemptResult(key=about.key, attempt=attempt, state="retrying", due=_AT)]
+            )
+        (before,) = await store.scan_deliveries()
+
+        erased = await store.erase_deliveries(LAB, "evt_e_", lambda body: body)
+
+        assert (erased.changed, erased.leased) == (1, 0)
+        attempts = (replace(before.attempts[0], answer=b""), before.attempts[1])
+        assert await store.scan_deliveries() == [replace(before, attempts=attempts)]
+
+    async def test_many_deliveries_lose_their_content_together(self, store: Store) -> None:
+        endpoint = an_endpoint(tenant=LAB)
+        await store.put_endpoint(LAB, endpoint)
+        about = [
+            a_delivery(endpoint.id, number, event_id=f"evt_f_{number}", body=b"secret")
+            for number in range(1, 122)
+        ]
+        await store.append(about)
+        await store.begin([about[3].key], now=_AT, until=_AT + 2000)
+        await store.begin([about[60].key], now=_AT, until=_AT + 1000)
+
+        erased = await store.erase_deliveries(LAB, "evt_f_", lambda _body: b"ids")
+
+        assert (erased.changed, erased.leased) == (121, _AT + 2000)
+        assert {each.body for each in await store.scan_deliveries(limit=1000)} == {b"ids"}
+
     async def test_a_delivery_on_its_way_is_reported(self, store: Store) -> None:
         endpoint = an_endpoint(tenant=LAB)
         await store.put_endpoint(LAB, endpoint)
@@ -99,6 +149,50 @@ class ErasureOrderContract:
         assert await reader.erasures(tenant=tenant, limit=1) == [done]
         assert done in await reader.erasures(limit=10_000)
         assert await reader.erasures(tenant=new_id()) == []
+
+    async def test_orders_are_listed_a_hundred_at_a_time(
+        self, store: Store, reader: Store
+    ) -> None:
+        tenant = new_id()
+        orders = sorted((an_erasure(tenant=tenant) for _ in range(101)), key=lambda each: each.id)
+        for each in orders:
+            await store.put_erasure(each)
+
+        assert await reader.erasures(tenant=tenant) == orders[:100]
+
+    async def test_an_order_comes_back_as_it_was_put(self, store: Store, reader: Store) -> None:
+        order = an_erasure(tenant=new_id(), allows_reuse=True, version=4, finished=_AT + 9)
+        await store.put_erasure(order)
+
+        (found,) = await reader.erasures(tenant=order.tenant)
+
+        assert found == order
+        assert found.allows_reuse is True
+
+    async def test_a_hold_is_of_one_resource_of_one_tenant(self, store: Store) -> None:
+        hold = Hold(
+            tenant=new_id(), type=REPORT, id=new_id(), since=1, operator="eve", reason="case 3"
+        )
+        await store.put_hold(hold)
+
+        for tenant, resource in (
+            (new_id(), (hold.type, hold.id)),
+            (hold.tenant, ("Patient", hold.id)),
+            (hold.tenant, (hold.type, new_id())),
+        ):
+            assert await store.delete_hold(tenant, resource) is False
+        assert await store.holds(new_id()) == []
+        assert await store.holds(hold.tenant) == [hold]
+
+    async def test_a_later_hold_on_a_resource_replaces_the_earlier_one(self, store: Store) -> None:
+        hold = Hold(
+            tenant=new_id(), type=REPORT, id=new_id(), since=1, operator="eve", reason="case 3"
+        )
+        later = replace(hold, since=2, operator="adam", reason="case 4")
+        await store.put_hold(hold)
+        await store.put_hold(later)
+
+        assert await store.holds(hold.tenant) == [later]
 
     async def test_a_hold_lasts_until_it_is_released(self, store: Store, reader: Store) -> None:
         tenant = new_id()

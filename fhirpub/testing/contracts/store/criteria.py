@@ -76,6 +76,7 @@ def criteria_of_every_form(ids: Sequence[str]) -> list[tuple[Condition, str]]:
         (has("date", TimeMatch(after=200)), "23"),
         (has("date", TimeMatch(until=200)), "1"),
         (has("date", TimeMatch(from_=100, before=101), TimeMatch(after=900)), "13"),
+        (has("date", TimeMatch(from_=100, until=200), token("x")), "1"),
         (has("date", TimeMatch()), "123"),
         (has("date", TimeMatch(from_=100), negated=True), "4"),
         (has("date", ANYTHING, negated=True), "4"),

@@ -66,6 +66,15 @@ class QuotaContract:
         await store.put_quota_overrides([QuotaOverride("b", _REQUESTS, None)])
         assert await reader.quota_overrides() == [second]
 
+    async def test_overrides_are_put_and_removed_together(self, store: Store) -> None:
+        kept, removed = QuotaOverride("a", _REQUESTS, 5), QuotaOverride("b", _REQUESTS, 6)
+        await store.put_quota_overrides([kept, removed])
+
+        added = QuotaOverride("b", _BYTES, 7)
+        await store.put_quota_overrides([replace(removed, limit=None), added])
+
+        assert await store.quota_overrides() == [kept, added]
+
     async def test_removing_an_override_that_does_not_exist_changes_nothing(
         self, store: Store
     ) -> None:
@@ -183,6 +192,17 @@ class QuotaContract:
         assert await store.sweep_blobs(tenant, before=FOREVER) == 1
 
         await wait_for_stored_bytes(store, tenant, a_version().size)
+
+    async def test_the_bytes_of_several_tenants_are_kept_apart(self, store: Store) -> None:
+        stored = {new_id(): a_version(body=b"b" * (1_000 + number)) for number in range(3)}
+        for tenant, version in stored.items():
+            await store.add(tenant, version)
+            await wait_for_stored_bytes(store, tenant, version.size)
+        first, second, _third = stored
+
+        found = await store.stored_bytes([first, second, new_id()])
+
+        assert found == {first: stored[first].size, second: stored[second].size}
 
     async def test_a_tenant_without_versions_stores_nothing(self, store: Store) -> None:
         assert await store.stored_bytes([new_id()]) == {}

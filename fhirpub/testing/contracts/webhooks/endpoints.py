@@ -64,6 +64,21 @@ class EndpointContract:
         assert await store.put_endpoint(OTHER, theirs) is False
         assert await store.endpoint(LAB, endpoint.id) == endpoint
 
+    @pytest.mark.parametrize("revision", [1, 2])
+    async def test_nobody_puts_an_endpoint_for_another_tenant(
+        self, store: Store, revision: int
+    ) -> None:
+        endpoint = an_endpoint()
+        if revision > 1:
+            await store.put_endpoint(LAB, endpoint)
+        before = await store.all_endpoints()
+
+        changed = replace(endpoint, revision=revision, why="other")
+
+        assert await store.put_endpoint(OTHER, changed) is False
+        assert await store.all_endpoints() == before
+        assert await store.endpoints(OTHER) == []
+
     async def test_an_endpoint_that_is_not_there_is_not_replaced(self, store: Store) -> None:
         assert await store.put_endpoint(LAB, an_endpoint(revision=2)) is False
         assert await store.endpoints(LAB) == []
@@ -156,6 +171,12 @@ class EndpointContract:
         assert await store.copy_endpoint(endpoint, over=before)
 
         assert await store.endpoints(LAB) == [endpoint]
+
+    async def test_an_endpoint_is_not_copied_over_one_that_is_missing(self, store: Store) -> None:
+        endpoint = an_endpoint()
+
+        assert await store.copy_endpoint(endpoint, over=endpoint) is False
+        assert await store.endpoints(LAB) == []
 
     async def test_an_endpoint_is_not_copied_over_what_it_has_become(self, store: Store) -> None:
         endpoint = an_endpoint()

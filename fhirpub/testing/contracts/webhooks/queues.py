@@ -58,6 +58,19 @@ class QueueContract:
 
         assert await stored_deliveries(store, endpoint) == [*new[:2], taken]
 
+    @pytest.mark.parametrize("taken", [128, 129, 200, 257])
+    async def test_many_are_appended_up_to_the_one_that_is_taken(
+        self, store: Store, taken: int
+    ) -> None:
+        endpoint = new_id()
+        deliveries = [a_delivery(endpoint, number) for number in range(1, 301)]
+        await store.append([deliveries[taken - 1]])
+
+        assert await store.append(deliveries) == taken - 1
+
+        stored = await stored_deliveries(store, endpoint, limit=1000)
+        assert stored == deliveries[:taken]
+
     async def test_appending_again_adds_nothing(self, store: Store) -> None:
         deliveries = await queue(store, 3)
 

@@ -49,6 +49,17 @@ class SweepContract:
         assert await store.sweep_deliveries(delivered=0, dead=UNTIL, open_=0) == 1
         assert await sequences(store, deliveries[0].endpoint) == [1, 3, 4]
 
+    async def test_what_is_swept_is_counted_whatever_became_of_it(self, store: Store) -> None:
+        endpoint = an_endpoint(state="paused")
+        await store.put_endpoint(LAB, endpoint)
+        deliveries = await queue(store, 7, endpoint=endpoint.id)
+        await end(store, deliveries[0], "delivered")
+        for delivery in deliveries[1:3]:
+            await end(store, delivery, "dead")
+
+        assert await store.sweep_deliveries(delivered=UNTIL, dead=UNTIL, open_=UNTIL) == 6
+        assert await sequences(store, endpoint.id) == [7]
+
     async def test_the_newest_delivery_of_an_endpoint_stays(self, store: Store) -> None:
         deliveries = await queue(store, 3)
         for delivery in deliveries:

@@ -36,6 +36,15 @@ class TransferContract:
 
         assert walked == ordered
 
+    async def test_a_walk_and_a_queue_have_limits_of_their_own(self, store: Store) -> None:
+        endpoint = new_id()
+        deliveries = [a_delivery(endpoint, number) for number in range(1, 1_003)]
+        await store.put_deliveries(deliveries)
+
+        assert await store.scan_deliveries() == deliveries[:100]
+        waiting = await store.waiting(endpoint)
+        assert [delivery.sequence for delivery in waiting] == [*range(1, 1_001)]
+
     async def test_deliveries_that_are_put_are_there_as_they_are(
         self, store: Store, reader: Store
     ) -> None:

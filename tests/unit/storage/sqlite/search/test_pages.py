@@ -1,0 +1,211 @@
+"""Which source a search of the file goes through, and how many entries its pages have."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery
+from fhirpub.storage.criteria import Condition, Order, TimeMatch
+from fhirpub.storage.sqlite.database import _insert
+from fhirpub.storage.sqlite.files import make_tables
+from fhirpub.storage.sqlite.rows import Addition, Row
+from fhirpub.storage.sqlite.schema import make_addition
+from fhirpub.storage.sqlite.search import pages
+from fhirpub.storage.sqlite.search.pages import best_source, find_page, page_rows
+from fhirpub.testing.samples import LAB, OTHER
+from fhirpub.testing.store_contract import a_version, found_by, has, token, wanting
+
+A, B, C = (has("code", token(name)) for name in "abc")
+HOW_MANY = {"a": 9, "b": 5, "c": 3}
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    """A connection to a file with nine reports that have a value, five another, three a third."""
+    path: Path = tmp_path_factory.mktemp("store") / "fhirpub.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        make_tables(connection)
+        make_addition(connection)
+        for number in range(9):
+            codes = [name for name, count in HOW_MANY.items() if number < count]
+            version = found_by(
+                *(("code", name, "") for name in codes),
+                ("date", number, number + 1),
+                updated=1_000 + number,
+            )
+            _insert(connection, Addition(LAB, version, (), now=1).rows)
+        yield connection
+
+
+@pytest.fixture(autouse=True)
+def small_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few are many, as thousands are otherwise."""
+    monkeypatch.setattr(pages, "COUNTS", (2, 4, 8))
+    monkeypatch.setattr(pages, "FIRST_COUNT", 2)
+    monkeypatch.setattr(pages, "_NEWEST_FACTORS", (1, 2))
+
+
+def best_of(connection: sqlite3.Connection, *criteria: Condition) -> tuple[object, int]:
+    """Return the value that the best source is about, and the number of its candidates."""
+    source, candidates = best_source(connection, LAB, wanting(*criteria))
+    assert source is not None
+    return source.parameters["sought"], candidates
+
+
+def updated_of(page: Page) -> list[int]:
+    return [version.updated - 1_000 for version in page.versions]
+
+
+# The best source
+
+
+def test_a_search_without_criteria_has_no_source(connection: sqlite3.Connection) -> None:
+    assert best_source(connection, LAB, wanting()) == (None, 0)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_source_with_the_fewest_is_found_behind_the_first_limit(
+    connection: sqlite3.Connection, order: int
+) -> None:
+    assert best_of(connection, *(A, B, C)[::order]) == ("c", 3)
+    assert best_of(connection, *(A, B)[::order]) == ("b", 5)
+
+
+def test_no_more_is_counted_than_needed(connection: sqlite3.Connection) -> None:
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    try:
+        best_of(connection, A, C)
+    finally:
+        connection.set_trace_callback(None)
+
+    assert [statement[-3:] for statement in statements] == [" 2)", " 2)", " 4)", " 4)"]
+
+
+def test_the_only_source_is_counted_up_to_the_first_limit(connection: sqlite3.Connection) -> None:
+    assert best_of(connection, A) == ("a", 2)
+    assert best_of(connection, has("code", token("x"))) == ("x", 0)
+
+
+def test_of_sources_beyond_all_limits_the_first_is_taken(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "COUNTS", (1, 2, 3))
+
+    assert best_of(connection, B, A) == ("b", 3)
+    assert best_of(connection, A, B) == ("a", 3)
+
+
+def test_a_tenant_without_versions_has_no_candidates(connection: sqlite3.Connection) -> None:
+    found = best_source(connection, OTHER, wanting(A, B))
+
+    assert found[1] == 0
+    assert find_page(connection, OTHER, wanting(A, B)) == Page((), 0, more=False)
+
+
+# Pages
+
+WITHIN = has("date", TimeMatch(after=0, until=9))
+SINCE = has("date", TimeMatch(after=0))
+
+
+@pytest.mark.parametrize("limit", [1, 3, 8, 9, 10])
+@pytest.mark.parametrize("criteria", [(), (A,), (WITHIN,), (SINCE,), (A, WITHIN), (SINCE, A)])
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_a_page_has_as_many_as_are_asked_for_and_knows_of_more(
+    connection: sqlite3.Connection,
+    criteria: tuple[Condition, ...],
+    limit: int,
+    *,
+    oldest_first: bool,
+) -> None:
+    order = {"order": (Order("_lastUpdated"),)} if oldest_first else {}
+
+    page = find_page(connection, LAB, wanting(*criteria, limit=limit, **order))
+
+    expected = [*range(9)] if oldest_first else [*range(8, -1, -1)]
+    assert updated_of(page) == expected[:limit]
+    assert page.total == 9
+    assert page.more is (limit < 9)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("criteria", [(C,), (C, WITHIN), (WITHIN, C), (SINCE, C)])
+def test_what_few_have_is_found_wherever_it_is(
+    connection: sqlite3.Connection, criteria: tuple[Condition, ...], limit: int
+) -> None:
+    page = find_page(connection, LAB, wanting(*criteria, limit=limit))
+
+    assert updated_of(page) == [2, 1, 0][:limit]
+    assert (page.total, page.more) == (3, limit < 3)
+
+
+@pytest.mark.parametrize("criterion", [A, WITHIN, SINCE])
+def test_a_page_goes_on_behind_the_last_entry(
+    connection: sqlite3.Connection, criterion: Condition
+) -> None:
+    first = find_page(connection, LAB, wanting(criterion, limit=4))
+    last = first.versions[-1]
+
+    page = find_page(connection, LAB, wanting(criterion, limit=4, after=(last.updated, last.id)))
+
+    assert updated_of(page) == [4, 3, 2, 1]
+    assert (page.total, page.more) == (9, True)
+
+
+def test_a_page_of_a_range_looks_at_the_newest_candidates_alone(
+    connection: sqlite3.Connection,
+) -> None:
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    try:
+        find_page(connection, LAB, wanting(WITHIN, limit=3, count_up_to=0))
+    finally:
+        connection.set_trace_callback(None)
+
+    (page,) = [statement for statement in statements if "LIMIT 4" in statement]
+    assert "s.updated >= 1004" in page  # the place of the fifth
+
+
+@pytest.mark.parametrize(
+    ("most", "total"), [(None, 9), (0, None), (8, None), (9, 9), (10, 9), (1, None)]
+)
+def test_a_total_is_counted_as_far_as_asked(
+    connection: sqlite3.Connection, most: int | None, total: int | None
+) -> None:
+    page = find_page(connection, LAB, wanting(A, limit=1, count_up_to=most))
+
+    assert page.total == total
+
+
+@pytest.mark.parametrize("criteria", [(), (A,), (WITHIN,)])
+def test_the_total_alone_comes_without_entries(
+    connection: sqlite3.Connection, criteria: tuple[Condition, ...]
+) -> None:
+    found = find_page(connection, LAB, SearchQuery(type="DiagnosticReport", criteria=criteria))
+
+    page = find_page(connection, LAB, wanting(*criteria, limit=0))
+
+    assert page == Page((), found.total, more=False)
+
+
+# Their size
+
+
+def a_row(size: int) -> Row:
+    """Return the row of a version with so many bytes."""
+    version = a_version(body=b"x" * (size - len(b"[]")))
+    return Addition(LAB, version, (), now=1).rows[-1]
+
+
+def test_a_page_ends_with_the_version_that_fills_it() -> None:
+    half = a_row(MAX_PAGE_BYTES // 2)
+
+    assert len(page_rows([half] * 5)) == 2
+    assert len(page_rows([a_row(MAX_PAGE_BYTES // 2 - 1)] * 5)) == 3
+    assert page_rows([]) == []
