@@ -37,6 +37,7 @@ from fhirpub.testing.contracts.credentials.encryption import EncryptionContract
 from fhirpub.testing.contracts.credentials.records import CredentialContract
 from fhirpub.testing.contracts.erasure.content import ErasedContentContract
 from fhirpub.testing.contracts.erasure.orders import ErasureOrderContract
+from fhirpub.testing.contracts.erasure.steps import ErasureStepContract
 from fhirpub.testing.contracts.store.admin import AdminContract
 from fhirpub.testing.contracts.store.attached import AttachedContract
 from fhirpub.testing.contracts.store.blobs import BlobContract
@@ -129,6 +130,7 @@ class StoreContract(
     AttachedContract,
     ErasedContentContract,
     ErasureOrderContract,
+    ErasureStepContract,
     MemberContract,
     OtherLoopContract,
     SearchContract,
