@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fhirpub.storage.audit_contract import AuditedVersion
-from fhirpub.storage.erasure.contract import Hold
+from fhirpub.storage.erasure.contract import ErasedDeliveries, Erasure, Hold
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import AttemptResult
 from fhirpub.testing.contracts.erasure.content import a_tombstone, an_erasure, erase
 from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
-from fhirpub.testing.samples import LAB, REPORT, a_version, new_id
+from fhirpub.testing.samples import LAB, OTHER, REPORT, a_version, new_id
 
 _AT = 1_800_000_000_000
 
@@ -81,6 +81,55 @@ class ErasureOrderContract:
 
         assert (erased.changed, erased.leased) == (1, _AT + 1000)
 
+    async def test_deliveries_of_another_tenant_keep_their_content(self, store: Store) -> None:
+        endpoint = an_endpoint(tenant=OTHER)
+        await store.put_endpoint(OTHER, endpoint)
+        theirs = a_delivery(endpoint.id, event_id="evt_d_1_1", tenant=OTHER, body=b"theirs")
+        await store.append([theirs])
+
+        erased = await store.erase_deliveries(LAB, "evt_d_", lambda _body: b"ids")
+
+        assert erased == ErasedDeliveries()
+        assert theirs in await store.scan_deliveries(limit=1000)
+
+    async def test_the_longest_lease_of_all_deliveries_is_reported(self, store: Store) -> None:
+        tenant = new_id()
+        endpoint = an_endpoint(tenant=tenant)
+        await store.put_endpoint(tenant, endpoint)
+        about = [
+            a_delivery(endpoint.id, number, tenant=tenant, event_id=f"evt_e_{number}")
+            for number in (1, 2, 3)
+        ]
+        await store.append(about)
+        for delivery, until in zip(about, (_AT + 1000, _AT + 5000, _AT + 3000), strict=True):
+            await store.begin([delivery.key], now=_AT, until=until)
+
+        erased = await store.erase_deliveries(tenant, "evt_e_", lambda body: body)
+
+        assert erased == ErasedDeliveries(0, _AT + 5000)
+
+    async def test_a_response_is_erased_where_the_body_has_no_content(self, store: Store) -> None:
+        endpoint = an_endpoint(tenant=LAB)
+        await store.put_endpoint(LAB, endpoint)
+        about = a_delivery(endpoint.id, event_id="evt_f_1_1", body=b"ids")
+        await store.append([about])
+        for number, answer in enumerate((b"secret", b"")):
+            now = _AT + number
+            (begun,) = await store.begin([about.key], now=now, until=now + 1)
+            attempt = replace(begun.attempts[-1], ended=now, status=500, answer=answer)
+            result = AttemptResult(key=about.key, attempt=attempt, state="retrying", due=now)
+            await store.finish([result])
+
+        erased = await store.erase_deliveries(LAB, "evt_f_", lambda body: body)
+
+        (found,) = [
+            each
+            for each in await store.scan_deliveries(limit=1000)
+            if each.endpoint == endpoint.id
+        ]
+        assert erased.changed == 1
+        assert [attempt.answer for attempt in found.attempts] == [b"", b""]
+
     async def test_orders_are_listed_until_they_are_finished_and_after(
         self, store: Store, reader: Store
     ) -> None:
@@ -99,6 +148,63 @@ class ErasureOrderContract:
         assert await reader.erasures(tenant=tenant, limit=1) == [done]
         assert done in await reader.erasures(limit=10_000)
         assert await reader.erasures(tenant=new_id()) == []
+
+    async def test_orders_are_read_page_by_page_across_tenants(self, store: Store) -> None:
+        orders = [an_erasure(tenant=tenant) for tenant in (new_id(), new_id()) for _ in range(2)]
+        for each in orders:
+            await store.put_erasure(each)
+
+        after = ("", "")
+        found: list[Erasure] = []
+        while page := await store.erasures(after=after, limit=1):
+            assert len(page) == 1
+            found += page
+            after = (found[-1].tenant, found[-1].id)
+
+        in_order = sorted(orders, key=lambda each: (each.tenant, each.id))
+        assert [each for each in found if each in orders] == in_order
+
+    async def test_a_hundred_orders_are_returned_at_once(self, store: Store) -> None:
+        tenant = new_id()
+        orders = [an_erasure(tenant=tenant) for _ in range(101)]
+        for each in orders:
+            await store.put_erasure(each)
+
+        assert len(await store.erasures(tenant=tenant)) == 100
+
+    async def test_an_order_is_one_of_its_tenant(self, store: Store) -> None:
+        ours, theirs = (an_erasure(tenant=new_id(), id="same") for _ in range(2))
+        for each in (ours, theirs):
+            await store.put_erasure(each)
+
+        assert await store.erasures(tenant=ours.tenant) == [ours]
+        assert await store.erasures(tenant=theirs.tenant) == [theirs]
+
+    async def test_holds_of_one_moment_are_in_the_order_of_their_types_and_ids(
+        self, store: Store
+    ) -> None:
+        tenant = new_id()
+        holds = [
+            Hold(tenant=tenant, type=type_name, id=id_, since=5, operator="eve", reason="case 3")
+            for type_name, id_ in ((REPORT, "1"), (REPORT, "2"), ("Patient", "0"))
+        ]
+        for each in holds[::-1]:
+            await store.put_hold(each)
+
+        assert await store.holds(tenant) == holds
+
+    async def test_a_hold_of_another_tenant_is_neither_listed_nor_released(
+        self, store: Store
+    ) -> None:
+        hold = Hold(
+            tenant=new_id(), type=REPORT, id=new_id(), since=1, operator="eve", reason="case 3"
+        )
+        await store.put_hold(hold)
+
+        other = new_id()
+        assert await store.holds(other) == []
+        assert not await store.delete_hold(other, (hold.type, hold.id))
+        assert await store.holds(hold.tenant) == [hold]
 
     async def test_a_hold_lasts_until_it_is_released(self, store: Store, reader: Store) -> None:
         tenant = new_id()
