@@ -57,6 +57,9 @@ _FAILOVERS = (
     else {"step_downs": 1, "kills": 1, "pauses": 1}
 )
 
+_ATTEMPTS = 3
+"""On a busy machine a primary may be lost when no request is under way."""
+
 LosePrimary = Callable[[ReplicaSet], Mongod]
 
 _LOSSES = [ReplicaSet.step_down, ReplicaSet.kill_primary, ReplicaSet.pause_primary]
@@ -100,21 +103,20 @@ async def test_every_history_under_failovers_is_linearizable(
     two_workers: ServiceProcess, set_of_three: ReplicaSet, seed: int, tmp_path: Path
 ) -> None:
     lab = two_workers.integrator()
-    histories = await of_lab(lab, seed=seed)
-    nemesis = failovers(set_of_three, Random(seed), **_FAILOVERS)
+    for attempt in range(_ATTEMPTS):
+        histories = await of_lab(lab, seed=seed + attempt)
+        nemesis = failovers(set_of_three, Random(seed + attempt), **_FAILOVERS)
 
-    await record([two_workers.base_url], lab, histories, nemesis=nemesis)
+        await record([two_workers.base_url], lab, histories, nemesis=nemesis)
 
-    await assert_right(histories, two_workers.config, tmp_path)
-    check_store(two_workers.config.storage.url)
-    unknown = [
-        operation
-        for every in histories.of.values()
-        for operation in every
-        if operation.outcome is None
-    ]
-    assert unknown, "the primaries were lost when nothing was under way"
-    assert len(histories) > 25 * sum(_FAILOVERS.values())
+        await assert_right(histories, two_workers.config, tmp_path)
+        check_store(two_workers.config.storage.url)
+        assert len(histories) > 25 * sum(_FAILOVERS.values())
+        if any(
+            operation.outcome is None for every in histories.of.values() for operation in every
+        ):
+            return
+    pytest.fail("the primaries were lost when nothing was under way")
 
 
 @pytest.mark.parametrize("lose_primary", _LOSSES)

@@ -172,23 +172,28 @@ def _erase_step(
         numbers = connection.execute(sql.NEXT_MEMBERS, following).fetchall()
         passed = numbers[-1][0] if numbers else passed
     size = sum(_erase_row(connection, number, tenant, body) for (number,) in numbers)
+    left = len(numbers) * _husk_bytes(body)
     if numbers:
-        connection.execute(sql.UNCOUNT, (size, tenant))
+        connection.execute(sql.UNCOUNT, (size - left, tenant))
     counts = (1, 0) if is_version else (0, len(numbers))
     return ErasedStep(*counts, size), passed
 
 
 def _erase_row(connection: sqlite3.Connection, number: int, tenant: str, body: bytes) -> int:
-    """Erase a row and whatever leads to it; return how many bytes fewer it has."""
+    """Erase a row and whatever leads to it; return how many bytes it had."""
     (row,) = connection.execute(schema.WHOLE_ROW, (number,)).fetchall()
     before = version_of(row)
     found_by = [(*entry, before.updated, number) for entry in index_entries(tenant, before)]
     connection.executemany(schema.FORGET_SEARCH_VALUE, found_by)
     ((is_sealed,),) = connection.execute(sql.IS_SEALED, (number,))
-    size = len(body) + _NO_EVENTS_BYTES
-    husk = (number, erased_type(before.type), size, is_sealed, body)
+    husk = (number, erased_type(before.type), _husk_bytes(body), is_sealed, body)
     connection.execute(sql.ERASE, husk)
     for name in row[9].split():
         connection.execute(sql.FORGET_DOCUMENTS, (tenant, name, before.id, before.version))
         connection.execute(sql.LOOSEN, (tenant, name))
-    return size_of(row) - size
+    return size_of(row)
+
+
+def _husk_bytes(body: bytes) -> int:
+    """Return how many bytes a row has that is erased."""
+    return len(body) + _NO_EVENTS_BYTES

@@ -6,6 +6,8 @@ import asyncio
 import os
 from dataclasses import replace
 
+import pytest
+
 from fhirpub.errors import InvalidContent, TooLarge
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.mongodb import schema
@@ -123,6 +125,20 @@ async def test_pieces_of_a_fresh_document_stay(store: Store, database: Database)
 
     assert await store.sweep_blobs(LAB, before=now_ms() - 60_000) == 0
     assert database[schema.PIECE].count_documents({"loose": True}) == 3
+
+
+@pytest.mark.parametrize("size", [100, 600_000])
+async def test_what_was_added_at_the_time_of_a_sweep_stays(
+    store: Store, database: Database, size: int
+) -> None:
+    blob = a_blob(os.urandom(size))
+    await keep(store, LAB, [blob])
+    (kept,) = database[schema.BLOB].find({})
+
+    assert await store.sweep_blobs(LAB, before=kept["added"]) == 0
+    assert await whole_blobs(store, LAB, [blob.sha256]) == {blob.sha256: blob}
+    assert await store.sweep_blobs(LAB, before=kept["added"] + 1) == 1
+    assert database[schema.PIECE].count_documents({}) == 0
 
 
 async def test_a_large_document_that_was_kept_undivided_is_read(

@@ -14,6 +14,7 @@ from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.store_contract import (
+    FOREVER,
     LAB,
     OTHER,
     Reopen,
@@ -122,6 +123,16 @@ async def test_the_counters_are_written_once_a_second_however_much_is_added(
 
     writes = [c for c in sent if c["command"] == "update" and c["update"] == "stored_bytes"]
     assert 1 <= len(writes) <= 4
+
+
+async def test_a_process_knows_at_once_what_it_adds_and_deletes(store: Store) -> None:
+    version, blob = a_version(), a_blob(os.urandom(500))
+    await store.add(LAB, version, [blob])
+    assert await store.stored_bytes([LAB]) == {LAB: version.size + 500}
+
+    await store.sweep_blobs(LAB, before=FOREVER)
+
+    assert await store.stored_bytes([LAB]) == {LAB: version.size}
 
 
 async def test_nothing_is_written_when_nothing_was_added(store: Store) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fhirpub.storage.audit_contract import AuditedVersion
-from fhirpub.storage.erasure.contract import Hold
+from fhirpub.storage.erasure.contract import ErasedDeliveries, Erasure, Hold
 from fhirpub.storage.store import Store
 from fhirpub.storage.webhook_contract import AttemptResult
 from fhirpub.testing.contracts.erasure.content import a_tombstone, an_erasure, erase
@@ -214,3 +214,77 @@ class ErasureOrderContract:
         await erase(store, first)
 
         assert await store.forget_erased()
+
+    async def test_the_longest_lease_of_all_deliveries_is_reported(self, store: Store) -> None:
+        tenant = new_id()
+        endpoint = an_endpoint(tenant=tenant)
+        await store.put_endpoint(tenant, endpoint)
+        about = [
+            a_delivery(endpoint.id, number, tenant=tenant, event_id=f"evt_e_{number}")
+            for number in (1, 2, 3)
+        ]
+        await store.append(about)
+        for delivery, until in zip(about, (_AT + 1000, _AT + 5000, _AT + 3000), strict=True):
+            await store.begin([delivery.key], now=_AT, until=until)
+
+        erased = await store.erase_deliveries(tenant, "evt_e_", lambda body: body)
+
+        assert erased == ErasedDeliveries(0, _AT + 5000)
+
+    async def test_a_response_is_erased_where_the_body_has_no_content(self, store: Store) -> None:
+        endpoint = an_endpoint(tenant=LAB)
+        await store.put_endpoint(LAB, endpoint)
+        about = a_delivery(endpoint.id, event_id="evt_f_1_1", body=b"ids")
+        await store.append([about])
+        for number, answer in enumerate((b"secret", b"")):
+            now = _AT + number
+            (begun,) = await store.begin([about.key], now=now, until=now + 1)
+            attempt = replace(begun.attempts[-1], ended=now, status=500, answer=answer)
+            result = AttemptResult(key=about.key, attempt=attempt, state="retrying", due=now)
+            await store.finish([result])
+
+        erased = await store.erase_deliveries(LAB, "evt_f_", lambda body: body)
+
+        (found,) = [
+            each
+            for each in await store.scan_deliveries(limit=1000)
+            if each.endpoint == endpoint.id
+        ]
+        assert erased.changed == 1
+        assert [attempt.answer for attempt in found.attempts] == [b"", b""]
+
+    async def test_orders_are_read_page_by_page_across_tenants(self, store: Store) -> None:
+        orders = [an_erasure(tenant=tenant) for tenant in (new_id(), new_id()) for _ in range(2)]
+        for each in orders:
+            await store.put_erasure(each)
+
+        after = ("", "")
+        found: list[Erasure] = []
+        while page := await store.erasures(after=after, limit=1):
+            assert len(page) == 1
+            found += page
+            after = (found[-1].tenant, found[-1].id)
+
+        in_order = sorted(orders, key=lambda each: (each.tenant, each.id))
+        assert [each for each in found if each in orders] == in_order
+
+    async def test_an_order_is_one_of_its_tenant(self, store: Store) -> None:
+        ours, theirs = (an_erasure(tenant=new_id(), id="same") for _ in range(2))
+        for each in (ours, theirs):
+            await store.put_erasure(each)
+
+        assert await store.erasures(tenant=ours.tenant) == [ours]
+        assert await store.erasures(tenant=theirs.tenant) == [theirs]
+
+    async def test_holds_of_one_moment_are_in_the_order_of_their_types_and_ids(
+        self, store: Store
+    ) -> None:
+        tenant = new_id()
+        holds = [
+            Hold(tenant=tenant, type=type_name, id=id_, since=5, operator="eve", reason="case 3")
+            for type_name, id_ in ((REPORT, "1"), (REPORT, "2"), ("Patient", "0"))
+        ]
+        for each in holds[::-1]:
+            await store.put_hold(each)
+
+        assert await store.holds(tenant) == holds

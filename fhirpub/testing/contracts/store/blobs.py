@@ -176,6 +176,13 @@ class BlobContract:
         assert await store.sweep_blobs(LAB, before=FOREVER) == 40
         assert await store.blobs(LAB, [blob.sha256 for blob in blobs]) == {}
 
+    async def test_hundreds_of_blobs_are_swept_at_once(self, store: Store) -> None:
+        blobs = [a_blob() for _ in range(250)]
+        await keep(store, LAB, blobs)
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 250
+        assert await store.blobs(LAB, [blob.sha256 for blob in blobs]) == {}
+
     async def test_sweeping_again_finds_nothing(self, store: Store) -> None:
         await keep(store, LAB, [a_blob()])
         await store.sweep_blobs(LAB, before=FOREVER)

@@ -220,3 +220,36 @@ class QuotaContract:
 
         assert await again.stored_bytes([LAB]) == {LAB: before + version.size}
         assert await again.quota_overrides() == [override]
+
+    async def test_a_sweep_leaves_a_count_that_ends_at_that_time(self, store: Store) -> None:
+        owner = new_id()
+        await store.put_quota_counts("p", [a_count(owner, 3, until=1000)])
+
+        assert await store.sweep_quota_counts(before=1000) == 0
+        assert await store.quota_counts([owner], now=0) == {QuotaUse(owner, _REQUESTS, 0): 3}
+
+    async def test_stored_bytes_are_those_of_the_tenants_that_are_asked_for(
+        self, store: Store
+    ) -> None:
+        tenant, other = new_id(), new_id()
+        for each in (tenant, other):
+            await store.add(each, a_version())
+            await wait_for_stored_bytes(store, each, a_version().size)
+
+        assert await store.stored_bytes([tenant]) == {tenant: a_version().size}
+        assert (await store.stored_bytes([tenant, other, new_id()])).keys() == {tenant, other}
+        assert await store.stored_bytes([]) == {}
+
+    async def test_nothing_to_write_is_no_trouble(self, store: Store) -> None:
+        await store.put_quota_overrides([])
+        await store.put_quota_counts("p", [])
+
+    async def test_documents_that_are_swept_together_count_no_more(self, store: Store) -> None:
+        tenant, size = new_id(), a_version().size
+        kept = [a_blob(os.urandom(length)) for length in (100, 4_000, 30_001)]
+        await keep(store, tenant, kept)
+        await wait_for_stored_bytes(store, tenant, size + 34_101)
+
+        assert await store.sweep_blobs(tenant, before=FOREVER) == 3
+
+        await wait_for_stored_bytes(store, tenant, size)

@@ -68,6 +68,16 @@ class SweepContract:
         assert await store.sweep_deliveries(delivered=UNTIL, dead=UNTIL, open_=UNTIL) == 2
         assert await store.last_sequences([deliveries[0].endpoint]) == {deliveries[0].endpoint: 3}
 
+    async def test_the_newest_delivery_of_each_endpoint_stays(self, store: Store) -> None:
+        queues = [await queue(store, count) for count in (1, 3, 2)]
+        for delivery in (each for deliveries in queues for each in deliveries):
+            await end(store, delivery)
+
+        assert await store.sweep_deliveries(delivered=UNTIL, dead=0, open_=0) == 3
+        endpoints = [deliveries[0].endpoint for deliveries in queues]
+        left = [await sequences(store, endpoint) for endpoint in endpoints]
+        assert left == [[1], [3], [2]]
+
     @pytest.mark.parametrize(
         ("state", "left"),
         [
