@@ -58,7 +58,7 @@ _FAILOVERS = (
 )
 
 _ATTEMPTS = 3
-"""On a busy machine a primary may be lost when no request is under way."""
+"""On a busy machine a primary may be lost when no request is in progress."""
 
 LosePrimary = Callable[[ReplicaSet], Mongod]
 
