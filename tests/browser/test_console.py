@@ -104,6 +104,7 @@ def test_a_person_signs_out(visit: Visiting, stage: Stage) -> None:
     visited.open("/console/")
 
     page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     visited.open("/console/endpoints")
 
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
