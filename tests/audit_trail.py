@@ -1,4 +1,4 @@
-"""Fills the audit trail of a tenant, and seals it."""
+"""Fills the audit trail of a tenant, seals it, and reads it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from fhirpub.audit.chain import ENTRY_SPAN_MS, next_blocks, time_of
+import orjson
+
+from fhirpub.audit.chain import ENTRY_SPAN_MS, next_blocks, records_of, time_of
 from fhirpub.audit.record import Access, Agent, encode
 from fhirpub.storage.audit_contract import AuditStore
-from fhirpub.testing.service import RunningService
+from fhirpub.testing.service import Integrator, RunningService
 
 NOON = 1_800_000_000_000
 """2027-01-15T08:00:00Z, when the trails of tests begin."""
@@ -43,6 +45,21 @@ async def seal(store: AuditStore, tenant: str, records: Iterable[bytes]) -> None
 def fill(service: RunningService, tenant: str, records: Iterable[bytes]) -> None:
     """Put records into the trail of a tenant of a running service."""
     service.call(seal(service.services.store, tenant, records))
+
+
+def read_chain(lab: Integrator, tenant: str) -> list[dict[str, Any]]:
+    """Return the records of a tenant once all of them are sealed."""
+    service = lab.service
+    assert isinstance(service, RunningService)
+
+    async def read() -> list[dict[str, Any]]:
+        audit, store = service.services.audit, service.services.store
+        assert audit is not None
+        await audit.settle()
+        chain = await store.audit_chain(tenant, limit=1_000)
+        return [orjson.loads(line) for block in chain for line in records_of(block)]
+
+    return service.call(read())
 
 
 def _span_of(record: bytes) -> int:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import orjson
 import pytest
 
-from fhirpub.audit.chain import records_of
 from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.tenants import add_tenant
 from fhirpub.config.audit import AuditConfig
@@ -21,6 +19,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.times import parse_instant
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Answer, Integrator, RunningService, Service
+from tests.audit_trail import read_chain
 from tests.bodies import register_body
 from tests.faults.broken_stores import StoreWrapper, opening
 
@@ -50,21 +49,6 @@ def service(
 @pytest.fixture
 def lab(service: RunningService) -> Integrator:
     return service.integrator(scopes=("system/*.cruds", "webhooks.read", "webhooks.write"))
-
-
-async def read_trail(service: RunningService, tenant: str) -> list[Record]:
-    audit, store = service.services.audit, service.services.store
-    assert audit is not None
-    await audit.settle()
-    chain = await store.audit_chain(tenant, limit=1_000)
-    return [orjson.loads(line) for block in chain for line in records_of(block)]
-
-
-def read_chain(lab: Integrator, tenant: str) -> list[Record]:
-    """Return the records of a tenant once all of them are sealed."""
-    service = lab.service
-    assert isinstance(service, RunningService)
-    return service.call(read_trail(service, tenant))
 
 
 def records_of_tenant(lab: Integrator, tenant: str | None = None) -> list[Record]:

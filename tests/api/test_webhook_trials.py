@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
-import orjson
 import pytest
 
-from fhirpub.audit.chain import records_of
 from fhirpub.config.settings import Config
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import read_chain
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 TIMEOUT_SECONDS = 1.0
@@ -72,16 +70,7 @@ def running_trials(lab: Integrator, receiver: Receiver, path: str) -> Iterator[N
 def records(lab: Integrator, action: str) -> list[int]:
     """Return the statuses in the tenant's audit records of an action; 102 announces it."""
 
-    async def read(service: RunningService) -> list[dict[str, Any]]:
-        audit, store = service.services.audit, service.services.store
-        assert audit is not None
-        await audit.settle()
-        chain = await store.audit_chain(lab.tenant.id, limit=1_000)
-        return [orjson.loads(line) for block in chain for line in records_of(block)]
-
-    service = lab.service
-    assert isinstance(service, RunningService)
-    found = service.call(read(service))
+    found = read_chain(lab, lab.tenant.id)
     return [record["status"] for record in found if record["action"] == action]
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from fhirpub.storage.erasure.contract import ErasedDeliveries
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -17,19 +14,6 @@ from fhirpub.testing.contracts.erasure.content import a_tombstone, erase
 from fhirpub.testing.contracts.erasure.steps import with_members
 from fhirpub.testing.contracts.webhooks.records import NOW, UNTIL, a_delivery, an_endpoint
 from fhirpub.testing.store_contract import LAB, a_blob, a_version
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "fhirpub.db"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncGenerator[SqliteStore]:
-    store = SqliteStore(path, deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 def rows_of(path: Path, statement: str) -> list[tuple[object, ...]]:

@@ -56,11 +56,6 @@ ADDING_LARGE_DOCUMENTS_WITHOUT_END = """
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "fhirpub.db"
-
-
-@pytest.fixture
 async def reopen(path: Path) -> AsyncGenerator[Reopen]:
     async with reopening(lambda: SqliteStore(path, deadline_seconds=30)) as reopen:
         yield reopen

@@ -38,11 +38,6 @@ _DAYS, _PER_DAY = 100, 30
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "fhirpub.db"
-
-
-@pytest.fixture
 async def reopen(path: Path) -> AsyncGenerator[Reopen]:
     async with reopening(lambda: SqliteStore(path, deadline_seconds=10)) as reopen:
         yield reopen

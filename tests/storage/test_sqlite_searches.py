@@ -34,19 +34,6 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "fhirpub.db"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncGenerator[SqliteStore]:
-    store = SqliteStore(path, deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
-
-
-@pytest.fixture
 async def hasty(path: Path) -> AsyncGenerator[SqliteStore]:
     """A store that waits for a thread for 0.8 seconds at most."""
     hasty = SqliteStore(path, deadline_seconds=2)
