@@ -20,7 +20,7 @@ from fhirpub.interactions.context import Context
 from fhirpub.interactions.identity.problems import has_usual_identifier, refuse_other_key
 from fhirpub.interactions.patch_formats import Fields, Form, fields_of
 from fhirpub.interactions.patients.parts import current_parts
-from fhirpub.interactions.submission.cut import NOTHING_CUT, refuse_misplaced
+from fhirpub.interactions.submission.cut import refuse_misplaced
 from fhirpub.interactions.submission.record import parse
 from fhirpub.interactions.validation.usual import mark_if_plain
 from fhirpub.interactions.versions import (
@@ -72,7 +72,7 @@ def prepare(
     """
     content = parse(body, is_xml=is_xml)
     yield
-    return (yield from _prepare(form, content, latest, tenant, context))
+    return (yield from _prepare(form, content, latest, tenant, context, cut={}))
 
 
 def prepare_cut(
@@ -97,7 +97,7 @@ def _prepare(
     tenant: Tenant,
     context: Context,
     *,
-    cut: Mapping[str, bytes] = NOTHING_CUT,
+    cut: Mapping[str, bytes],
 ) -> Stages[Update]:
     resource_type, limits = context.types[latest.type], context.config.limits
     before: JsonObject = loads_stored(latest.body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Integrator, RunningService
 from tests.audit_trail import read_chain
+from tests.waiting import wait_until
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 TIMEOUT_SECONDS = 1.0
@@ -60,16 +60,12 @@ def running_trials(lab: Integrator, receiver: Receiver, path: str) -> Iterator[N
     with ThreadPoolExecutor(AT_A_TIME) as threads:
         for _ in range(AT_A_TIME):
             threads.submit(lab.request, "POST", f"{path}/verify")
-        ends = time.monotonic() + 10
-        while len(receiver.received) < AT_A_TIME:
-            assert time.monotonic() < ends
-            time.sleep(0.01)
+        assert wait_until(lambda: len(receiver.received) == AT_A_TIME)
         yield
 
 
 def records(lab: Integrator, action: str) -> list[int]:
     """Return the statuses in the tenant's audit records of an action; 102 announces it."""
-
     found = read_chain(lab, lab.tenant.id)
     return [record["status"] for record in found if record["action"] == action]
 

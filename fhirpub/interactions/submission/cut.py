@@ -18,8 +18,6 @@ from fhirpub.plugin_api import ResourceType
 
 Cut = tuple[bytes, Mapping[str, bytes]]
 
-NOTHING_CUT: Mapping[str, bytes] = {}
-
 MIN_CUT = 16 * 1024
 """Shorter base64 is parsed as fast as it is cut out."""
 MAX_CUTS = 100
