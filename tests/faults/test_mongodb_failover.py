@@ -102,8 +102,8 @@ async def patient_store(failover_url: str) -> AsyncIterator[Store]:
 async def test_every_history_under_failovers_is_linearizable(
     two_workers: ServiceProcess, set_of_three: ReplicaSet, seed: int, tmp_path: Path
 ) -> None:
-    lab = two_workers.integrator()
     for attempt in range(_ATTEMPTS):
+        lab = two_workers.integrator()
         histories = await of_lab(lab, seed=seed + attempt)
         nemesis = failovers(set_of_three, Random(seed + attempt), **_FAILOVERS)
 
