@@ -9,12 +9,14 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pymongo import MongoClient
+from xdist.scheduler import LoadFileScheduling
 
 from fhirpub.config.loader import variable
 from fhirpub.runtime.clock import now_ms
@@ -57,6 +59,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda each: places.get(each.nodeid.partition("::")[0], len(places)))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """Hand out whole files, and those of `tests/faults` one after another to one process.
+
+    Each of these runs up to three servers and several processes, kills some, and measures how long
+    the others take to recover: two of them at the same time would disturb each other.
+    """
+    if config.getoption("dist") != "loadfile":
+        return None
+    return _FaultsInTurn(config, log)
+
+
+class _FaultsInTurn(LoadFileScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return _FAULTS if file.startswith(_FAULTS) else file
+
+
+_FAULTS = "tests/faults/"
 LONGEST = (  # from a minute down to a quarter of one
     "tests/generators/test_generated_clients.py",
     "tests/deploy/test_image.py",

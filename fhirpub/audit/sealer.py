@@ -114,10 +114,12 @@ class Sealer:
     async def _seal_some(self) -> bool:
         recorder = self._recorder
         noted = [*recorder.tenants][:_MAX_NOTED] if recorder else []
-        unsealed = await self._store.unsealed_audit(limit=_BATCH_SIZE, tenants=noted)
+        # Taken before the store is read: the announcement of a change is stored before its outcome
+        # is noted, and must not come after it in the chain.
         taken = recorder.take(noted) if recorder else []
         is_sealed = False
         try:
+            unsealed = await self._store.unsealed_audit(limit=_BATCH_SIZE, tenants=noted)
             blocks = await _compute(next_blocks, with_taken(unsealed, taken))
             is_sealed = await self._store.seal_audit(blocks, unsealed)
         finally:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Generator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from fhirpub.config.settings import Config
 from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage import transfer as copying
-from fhirpub.storage.store import Store
 from fhirpub.storage.transfer import Progress
 
 
@@ -93,9 +93,11 @@ async def _copy(config: Config, other: Config, line: ProgressLine) -> Progress:
     rate = _Rate()
     cipher = await asyncio.to_thread(_cipher, config, other)
     async with AsyncExitStack() as stack:
-        source = await _open(stack, config, cipher, "the store to copy from")
-        await seal_trail(config, source)
-        target = await _open(stack, other, cipher, "the store to copy to")
+        with _naming("the store to copy from"):
+            source = await stack.enter_async_context(open_with(config, cipher))
+            await seal_trail(config, source)
+        with _naming("the store to copy to"):
+            target = await stack.enter_async_context(open_with(other, cipher))
         try:
             progress = await copying.transfer(
                 source,
@@ -124,10 +126,11 @@ def _cipher(config: Config, other: Config) -> SecretCipher:
     return SecretCipher(tuple(dict.fromkeys([*theirs, *ours])))
 
 
-async def _open(stack: AsyncExitStack, config: Config, cipher: SecretCipher, name: str) -> Store:
-    """Open a store; the error of a store that cannot be used names which of the two it is."""
+@contextmanager
+def _naming(name: str) -> Generator[None]:
+    """Let the error of a store that cannot be used name which of the two it is."""
     try:
-        return await stack.enter_async_context(open_with(config, cipher))
+        yield
     except StoreUnavailable as problem:
         words = explain(problem.reason)
         raise ConfigurationError(f"{name} cannot be used: {words}") from None

@@ -23,7 +23,7 @@ from tests.mongodb_proxy import Fault, Proxy
 
 pytestmark = pytest.mark.slow
 
-_DEADLINE_SECONDS = 3.0
+_DEADLINE_SECONDS = 5.0
 _ALWAYS = sys.maxsize
 _values = count()
 

@@ -12,7 +12,7 @@ from typing import Self
 
 from pymongo.errors import NotPrimaryError, OperationFailure, PyMongoError
 
-from tests.mongod.server import SET_NAME, Mongod, eventually
+from tests.mongod.server import PATIENCE_SECONDS, SET_NAME, Mongod, eventually
 from tests.mongodb_proxy import Proxy
 
 _SETTINGS = {
@@ -24,6 +24,8 @@ SHORTER_THAN_AN_ELECTION_SECONDS = 1.5
 _STEP_DOWN_SECONDS = 10
 _CATCH_UP_SECONDS = 5
 _LONGER_THAN_A_TEST_SECONDS = 60
+_STUCK_SECONDS = 90.0
+"""A member on a busy machine catches up sooner, or has no source that it accepts."""
 
 
 class ReplicaSet:
@@ -106,21 +108,41 @@ class ReplicaSet:
         former.pause()
         return former
 
-    def restore(self) -> None:
-        """Resume paused members and start dead ones; return when all members replicate."""
+    def restore(self, *, stuck_after: float = _STUCK_SECONDS) -> None:
+        """Resume paused members and start dead ones; return when all members replicate.
+
+        After losses in quick succession, a member may refuse each source that it could catch up
+        from, for good. One that has not caught up after ``stuck_after`` seconds is emptied, and
+        copies another.
+        """
         for member in self.members:
             if member.is_running:
                 member.resume()
         self._start([member for member in self.members if not member.is_running])
-        self.settle()
+        try:
+            self.settle(seconds=stuck_after)
+        except TimeoutError:
+            self._empty_stuck_member()
+            self.settle()
 
-    def settle(self) -> None:
+    def settle(self, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Return when a write has reached every member that is awake, and a majority of all."""
         try:
-            eventually(self._settled)
+            eventually(self._settled, seconds)
         except TimeoutError:
             states = ", ".join(f"{member.address} {_state(member)}" for member in self.members)
             raise TimeoutError(f"the members do not settle: {states}") from None
+
+    def _empty_stuck_member(self) -> None:
+        """Let the member that is furthest behind copy another; the others are a majority."""
+        primary = self.primary()
+        others = [member for member in self.members if member is not primary]
+        status = primary.command("replSetGetStatus")
+        times = {item["name"]: item["optime"]["ts"] for item in status["members"]}
+        stuck = min(others, key=lambda member: times[member.address])
+        stuck.kill()
+        stuck.delete_data()
+        stuck.start()
 
     def _start(self, members: Sequence[Mongod]) -> None:
         with ThreadPoolExecutor(len(self.members)) as threads:
@@ -205,6 +227,6 @@ class ProxiedSet(ReplicaSet):
         super().close()
         self.proxy.close()
 
-    def restore(self) -> None:
+    def restore(self, *, stuck_after: float = _STUCK_SECONDS) -> None:
         self.proxy.heal()  # first: a member that starts looks itself up by its address
-        super().restore()
+        super().restore(stuck_after=stuck_after)

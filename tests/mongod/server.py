@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,7 +29,7 @@ _COMPLAINT = re.compile('"s":"[EF]"')
 _READY_SECONDS = 60.0
 _END_SECONDS = 30.0
 _FAREWELL_SECONDS = 0.5
-_PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 300.0
 """A killed member replays its journal: with two sets on a busy machine that takes long."""
 _POLL_SECONDS = 0.02
 SMALL_JOURNAL = ["--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=16MB)"]
@@ -136,6 +137,10 @@ class Mongod:
         """Kill it, whatever it is doing."""
         self._end(signal.SIGKILL)
 
+    def delete_data(self) -> None:
+        """Delete the data of a member that does not run; it copies another when it starts."""
+        shutil.rmtree(self._data)
+
     def pause(self) -> None:
         """Pause it: its connections stay open, nothing is answered."""
         self._running.send_signal(signal.SIGSTOP)
@@ -174,7 +179,7 @@ class Mongod:
 
     def wait_for(self, point: str, *, times: int) -> None:
         """Return when the server has reached a fail point so often, in all."""
-        limit = round(_PATIENCE_SECONDS * 1000)
+        limit = round(PATIENCE_SECONDS * 1000)
         self.command("waitForFailPoint", point, timesEntered=times, maxTimeMS=limit)
 
     @property
@@ -213,7 +218,7 @@ class Mongod:
             self._client, self._guard, self._paused = None, None, False
 
 
-def eventually(found: Callable[[], T | None], seconds: float = _PATIENCE_SECONDS) -> T:
+def eventually(found: Callable[[], T | None], seconds: float = PATIENCE_SECONDS) -> T:
     """Return the value of ``found()`` once it is not None, or raise ``TimeoutError``."""
     until = time.monotonic() + seconds
     while (value := found()) is None:

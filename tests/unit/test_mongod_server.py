@@ -124,6 +124,18 @@ def test_a_paused_primary_is_replaced_and_gives_way_when_it_goes_on(
     eventually(lambda: paused.hello()["secondary"] or None)
 
 
+def test_a_member_that_cannot_catch_up_copies_another(set_of_three: ReplicaSet) -> None:
+    primary = set_of_three.primary()
+    stuck = next(member for member in set_of_three.members if member is not primary)
+    former = stuck.pid
+    stuck.command("configureFailPoint", "rsSyncApplyStop", mode="alwaysOn")
+
+    set_of_three.restore(stuck_after=1)
+
+    assert stuck.pid != former
+    assert {member.is_running for member in set_of_three.members} == {True}
+
+
 def test_a_set_of_one_keeps_its_data_over_a_stop_and_a_kill(tmp_path: Path) -> None:
     with ReplicaSet(tmp_path / "set") as alone:
         (member,) = alone.members

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,15 @@ class Delayed(SqliteStore):
     stale: UnsealedAudit | None = None
     is_away = False
     """Whether no checkpoint can be stored."""
+    after_read: Callable[[], Awaitable[None]] | None = None
+    """What happens once when the next read of unsealed records ends."""
 
     async def unsealed_audit(self, *, limit: int, tenants: Collection[str] = ()) -> UnsealedAudit:
-        return self.stale or await super().unsealed_audit(limit=limit, tenants=tenants)
+        found = self.stale or await super().unsealed_audit(limit=limit, tenants=tenants)
+        interfere, self.after_read = self.after_read, None
+        if interfere is not None:
+            await interfere()
+        return found
 
     async def put_audit_checkpoint(self, tenant: str, number: int, signed: str) -> None:
         if self.is_away:
@@ -299,6 +305,30 @@ async def test_what_this_process_has_noted_is_sealed_with_what_is_stored(
     assert not recorder.tenants
     (ours,), (theirs,) = [await store.audit_chain(tenant) for tenant in (LAB, OTHER)]
     assert (len(records_of(ours)), len(records_of(theirs))) == (2, 1)
+
+
+async def test_an_outcome_is_never_sealed_before_the_announcement_of_its_change(
+    store: Delayed, clock: HandClock
+) -> None:
+    recorder = Recorder(store, deadline_seconds=5)
+    sealer = a_sealer(store, clock, recorder=recorder)
+    search, begun, done = (
+        encode(Access(action=action, status=status), Agent(client="c"), at=clock())
+        for action, status in [("search", 200), ("endpoint.delete", 102), ("endpoint.delete", 204)]
+    )
+
+    async def change() -> None:
+        await recorder.write(LAB, begun, at=clock())
+        recorder.note(LAB, done, at=clock())
+
+    recorder.note(LAB, search, at=clock())
+    store.after_read = change
+    while recorder.tenants:
+        await sealer.seal()
+
+    chain = await store.audit_chain(LAB)
+    sealed = [json.loads(line)["status"] for block in chain for line in records_of(block)]
+    assert sealed == [200, 102, 204]
 
 
 async def test_much_that_was_noted_is_sealed_in_several_rounds(
