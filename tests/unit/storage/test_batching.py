@@ -201,8 +201,8 @@ async def test_a_caller_that_goes_away_before_the_commit_changes_nothing() -> No
 
     commits.finish()
 
-    assert await asyncio.wait_for(tasks[0], timeout=5) == "A"
-    assert await asyncio.wait_for(tasks[2], timeout=5) == "C"
+    assert await asyncio.wait_for(tasks[0], timeout=20) == "A"
+    assert await asyncio.wait_for(tasks[2], timeout=20) == "C"
     assert commits.batches == [["a", "b", "c"]]
 
 
@@ -215,7 +215,7 @@ async def test_a_caller_that_goes_away_during_the_commit_changes_nothing() -> No
 
     commits.finish()
 
-    assert await asyncio.wait_for(tasks[1], timeout=5) == "B"
+    assert await asyncio.wait_for(tasks[1], timeout=20) == "B"
     assert commits.batches == [["a", "b"]]
 
 
@@ -240,7 +240,7 @@ async def test_beyond_the_bound_nothing_more_is_taken() -> None:
     await turns()
 
     with pytest.raises(StoreUnavailable):
-        await asyncio.wait_for(commits.group.add("d"), timeout=5)
+        await asyncio.wait_for(commits.group.add("d"), timeout=20)
 
     commits.finish(2)
     await asyncio.gather(*tasks)
@@ -273,7 +273,7 @@ async def test_an_item_that_arrives_as_the_last_batch_ends_is_not_forgotten() ->
             await turns(waits)
         return results
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         results = await asyncio.gather(*(one_after_another(f"x{n}-", n) for n in range(6)))
 
     assert sum(map(len, results)) == 300
@@ -314,7 +314,7 @@ async def test_after_a_deadline_that_was_kept_the_next_is_watched_as_well() -> N
     (second,) = commits.hand_in("b")
 
     with pytest.raises(StoreUnavailable):
-        await asyncio.wait_for(second, timeout=5)
+        await asyncio.wait_for(second, timeout=20)
 
 
 async def test_an_item_acknowledged_too_late_is_committed_all_the_same() -> None:

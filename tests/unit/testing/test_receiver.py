@@ -13,7 +13,7 @@ from fhirpub.testing.receiver import Receiver, Reply
 
 
 def post(receiver: Receiver, body: bytes = b"{}") -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=20)
     connection.request("POST", "/webhook", body, {"X-Number": "1"})
     answer = connection.getresponse()
     answer.read()
@@ -49,7 +49,7 @@ def test_it_does_not_wait_for_ever() -> None:
 def test_it_stops_while_a_request_is_unanswered() -> None:
     with Receiver() as receiver:
         receiver.answer(Reply(misbehaviour="silent"))
-        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=20)
         connection.request("POST", "/webhook", b"{}")
         receiver.wait(1)
 

@@ -72,7 +72,7 @@ async def test_one_too_many_waits_until_there_is_room(arrive: Arrive) -> None:
     waited = not waiting.done()
 
     memory_budget.release(first)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
 
     assert waited
 
@@ -92,7 +92,7 @@ async def test_no_request_overtakes_one_that_needs_more(arrive: Arrive) -> None:
     assert not before.done()
     assert not behind.done()
     memory_budget.release(first)
-    await asyncio.wait_for(asyncio.gather(before, behind), 1)
+    await asyncio.wait_for(asyncio.gather(before, behind), 20)
 
 
 async def test_what_is_released_goes_to_no_request_behind_one_that_needs_more(
@@ -111,9 +111,9 @@ async def test_what_is_released_goes_to_no_request_behind_one_that_needs_more(
     assert not before.done()
     assert not behind.done()
     memory_budget.release(first)
-    await asyncio.wait_for(before, 1)
+    await asyncio.wait_for(before, 20)
     memory_budget.release(large)
-    await asyncio.wait_for(behind, 1)
+    await asyncio.wait_for(behind, 20)
 
 
 async def test_an_owner_that_has_its_share_waits_and_keeps_no_other_waiting(
@@ -132,7 +132,7 @@ async def test_an_owner_that_has_its_share_waits_and_keeps_no_other_waiting(
     waited = not waiting.done()
 
     memory_budget.release(first)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
 
     assert of_another is None
     assert waited
@@ -169,13 +169,13 @@ async def test_one_larger_than_the_room_goes_alone(arrive: Arrive) -> None:
     waited = not alone.done()
 
     memory_budget.release(first)
-    await asyncio.wait_for(alone, 1)
+    await asyncio.wait_for(alone, 20)
     await settled()
 
     assert waited
     assert not after.done()
     memory_budget.release(huge)
-    await asyncio.wait_for(after, 1)
+    await asyncio.wait_for(after, 20)
 
 
 async def test_what_was_taken_too_much_is_given_back(arrive: Arrive) -> None:
@@ -189,7 +189,7 @@ async def test_what_was_taken_too_much_is_given_back(arrive: Arrive) -> None:
 
     memory_budget.shrink(first, 40)
 
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
 
 
 async def test_a_second_release_gives_nothing_back(arrive: Arrive) -> None:
@@ -208,7 +208,7 @@ async def test_a_second_release_gives_nothing_back(arrive: Arrive) -> None:
     await settled()
     assert not third.done()
     memory_budget.release(second)
-    await asyncio.wait_for(third, 1)
+    await asyncio.wait_for(third, 20)
 
 
 async def test_a_request_that_waits_too_long_is_refused_and_later_ones_go_on(
@@ -226,8 +226,8 @@ async def test_a_request_that_waits_too_long_is_refused_and_later_ones_go_on(
     behind = started(memory_budget.acquire(small, 40))
 
     with pytest.raises(Busy):
-        await asyncio.wait_for(refused, 1)
-    await asyncio.wait_for(behind, 1)
+        await asyncio.wait_for(refused, 20)
+    await asyncio.wait_for(behind, 20)
 
 
 async def test_a_client_that_disconnects_while_waiting_waits_no_longer(arrive: Arrive) -> None:
@@ -244,7 +244,7 @@ async def test_a_client_that_disconnects_while_waiting_waits_no_longer(arrive: A
     client.sendall(b"a part of the body")
     client.close()
 
-    await asyncio.wait_for(asyncio.gather(waiting, behind), 3)
+    await asyncio.wait_for(asyncio.gather(waiting, behind), 20)
     assert gone.connection.stream.closed()
 
 
@@ -262,7 +262,7 @@ async def test_a_reservation_grows_step_by_step(arrive: Arrive) -> None:
 
     assert not waiting.done()
     memory_budget.shrink(first, 50)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
 
 
 async def test_requests_that_all_wait_for_more_do_not_wait_for_one_another(
@@ -278,12 +278,12 @@ async def test_requests_that_all_wait_for_more_do_not_wait_for_one_another(
 
     growing = started(memory_budget.acquire(first, 80))
     behind = started(memory_budget.acquire(second, 80))
-    await asyncio.wait_for(growing, 1)
+    await asyncio.wait_for(growing, 20)
     await settled()
 
     assert not behind.done()
     memory_budget.release(first)
-    await asyncio.wait_for(behind, 1)
+    await asyncio.wait_for(behind, 20)
 
 
 async def test_an_owner_that_holds_nothing_finds_room_while_another_takes_all_it_can(
@@ -321,7 +321,7 @@ async def test_an_owner_begins_no_body_that_its_share_has_no_room_for_in_the_end
 
     grown = memory_budget.acquire(first, 30, expected=30, owner="lab")
     memory_budget.release(first)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
 
     assert waited
     assert (of_another, grown) == (None, None)
@@ -364,7 +364,7 @@ async def test_bodies_that_do_not_announce_their_size_stay_within_the_share_of_t
     await settled()
     waited = not waiting.done()
     memory_budget.release(oldest)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
 
     assert (grown, of_another) == (None, None)
     assert waited

@@ -68,7 +68,7 @@ async def test_a_wait_ends_when_an_event_is_queued(
 
     await store.append([a_delivery(endpoint.id)])
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         await wait
 
 
@@ -156,7 +156,7 @@ async def test_a_stop_ends_all_waits_and_those_that_come_later(arrivals: Arrival
 
     arrivals.stop()
 
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         await asyncio.gather(*waits, waiting(arrivals, an_endpoint()))
 
 
@@ -171,5 +171,5 @@ async def test_waits_outlast_a_store_that_is_away(
 
     store.broken = False
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         await wait
