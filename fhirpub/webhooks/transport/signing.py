@@ -44,7 +44,7 @@ class NotVerified(Exception):
     _SENTENCES: Mapping[Reason, str] = {
         "headers": "a header of the signature is missing or malformed",
         "clock": "the signature is right, but its time is too far from this clock: set the "
-        "clock, or it is an old delivery that somebody sends again",
+        "clock, or it is an old delivery that is being sent again",
         "rewritten-body": "the signature is of another text of the same JSON: verify the bytes "
         "as they came, before anything reads and writes them again",
         "no-match": "no signature matches: the secret is another one, or the body, the id or "

@@ -65,7 +65,7 @@ def test_what_cannot_be_signed_is_refused_in_words() -> None:
 MISSING = "a header of the signature is missing or malformed"
 FAR = (
     "the signature is right, but its time is too far from this clock: set the clock, or it is an "
-    "old delivery that somebody sends again"
+    "old delivery that is being sent again"
 )
 REWRITTEN = (
     "the signature is of another text of the same JSON: verify the bytes as they came, before "
