@@ -21,11 +21,14 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import register_body
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 _KILLS = 12 if variable("FHIRPUB_TEST_FULL") else 2
 _CLIENTS = 4
+_MIN_ANSWERS = 20
+"""So many accesses come before each kill, on a slow machine too."""
 _seconds = random.Random(20261127)
 
 REPORTS = "/fhir/r4/DiagnosticReport"
@@ -77,6 +80,7 @@ def kill_amid_accesses(process: ServiceProcess, lab: Integrator) -> list[Reader]
     for thread in threads:
         thread.start()
     time.sleep(_seconds.uniform(0.7, 1.2))
+    assert wait_until(lambda: sum(len(reader.answered) for reader in readers) > _MIN_ANSWERS)
     process.kill()
     for thread in threads:
         thread.join()
@@ -97,7 +101,6 @@ def test_each_acknowledged_access_has_one_record_of_a_right_chain_after_kills(
     verdicts = two_workers.command("audit", "verify")
 
     answered = [request for reader in readers for request in reader.answered]
-    assert len(answered) > 20 * _KILLS
     assert {counts[request] for request in answered} == {1}
     in_doubt = [request for reader in readers for request in reader.in_doubt]
     assert {counts[request] for request in in_doubt} <= {0, 1}

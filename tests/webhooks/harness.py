@@ -151,12 +151,13 @@ async def open_harness(
     settings: WebhooksConfig = SETTINGS,
     sends: bool = True,
     sinks: Sequence[EventSink] = (),
+    drain_seconds: float = 1.0,
 ) -> AsyncGenerator[WebhookHarness, None]:
     """Open a harness over a store; it sends in the background only if ``sends``."""
     config = Config(
         webhooks=settings,
         storage=StorageConfig(url=url),
-        server=ServerConfig(drain_seconds=1.0),
+        server=ServerConfig(drain_seconds=drain_seconds),
     )
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(config))

@@ -84,7 +84,11 @@ async def test_a_process_that_stops_finishes_what_is_in_flight(
     each_store_url: str, receiver: Receiver
 ) -> None:
     receiver.answer(Reply(delay=0.5))
-    async with open_harness(each_store_url, clock=now_ms) as harness:
+    # An attempt that a slow machine ends too late would be repeated.
+    patient = replace(SETTINGS, timeout_seconds=20.0, lease_seconds=3600.0)
+    async with open_harness(
+        each_store_url, clock=now_ms, settings=patient, drain_seconds=20.0
+    ) as harness:
         endpoint = await harness.endpoint(receiver.url)
         await harness.commit()
         await asyncio.to_thread(receiver.wait, 1)
