@@ -5,10 +5,11 @@ Each test creates tenants or a database of its own.
 
 from __future__ import annotations
 
-import os
+import io
+import re
 import signal
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -138,13 +139,42 @@ LONGEST = (  # from a minute down to a quarter of one
 )
 
 
+class _LoggedErrors(io.StringIO):
+    """Keeps the latest lines of errors, and drops all others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=20)
+
+    def write(self, text: str) -> int:
+        self.lines.extend(line for line in text.splitlines() if _IS_ERROR.search(line))
+        return len(text)
+
+
+_IS_ERROR = re.compile('"level": ?"(error|critical)"')
+_errors = _LoggedErrors()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def quiet() -> Iterator[None]:
     """Keep log lines out of the output, whatever thread they come from."""
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        configure(level="debug", form="json", stream=nowhere)
-        yield
-        configure(level="error", form="json")
+    configure(level="debug", form="json", stream=_errors)
+    yield
+    configure(level="error", form="json")
+
+
+def pytest_runtest_setup() -> None:
+    """Forget the errors that other tests have caused."""
+    _errors.lines.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what a service in the process of a failed test has logged as errors."""
+    report = yield
+    if report.failed and _errors.lines:
+        report.sections.append(("Logged errors", "\n".join(_errors.lines)))
+    return report
 
 
 @pytest.fixture(scope="session")

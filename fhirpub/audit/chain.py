@@ -15,7 +15,7 @@ from itertools import chain, groupby
 
 import orjson
 
-from fhirpub.audit.record import Members, complete, keys_of, name_of
+from fhirpub.audit.record import BEGUN, Members, complete, keys_of, name_of
 from fhirpub.storage.audit_contract import (
     HASH_BYTES,
     MAX_BLOCK_SPAN_MS,
@@ -103,8 +103,16 @@ def _time(record: tuple[bytes, Members]) -> int:
     return at
 
 
+def _order(record: tuple[bytes, Members]) -> tuple[int, bool]:
+    """Return what records are ordered by: announcements precede outcomes of the same millisecond.
+
+    The outcome may be in an entry that begins before that of its announcement.
+    """
+    return _time(record), record[1].get("status") != BEGUN
+
+
 def _block(tenant: str, entries: list[_Entry], number: int, previous: bytes) -> SealedBlock:
-    records = sorted(chain.from_iterable(entry.records for entry in entries), key=_time)
+    records = sorted(chain.from_iterable(entry.records for entry in entries), key=_order)
     lines, members = zip(*records, strict=True)
     block = AuditBlock(
         tenant=tenant,

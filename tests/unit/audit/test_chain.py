@@ -109,3 +109,16 @@ def test_each_hash_depends_on_all_records_before() -> None:
     second = hashes_after(b"", [b"x", b"b", b"c"])
 
     assert not {*first} & {*second}
+
+
+def test_an_announcement_stands_before_an_outcome_of_the_same_millisecond() -> None:
+    search_and_outcome = lines(4) + b'{"at":5,"action":"endpoint.delete","status":204}\n'
+    announcement = b'{"at":5,"action":"endpoint.delete","status":102}\n'
+
+    (sealed,) = next_blocks(unsealed(entry(search_and_outcome), entry(announcement, source=1)))
+
+    assert [b'"status":102' in record for record in records_of(sealed.block)] == [
+        False,
+        True,
+        False,
+    ]
