@@ -242,3 +242,16 @@ class AttemptContract:
         await begin(store, delivery, now=UNTIL)
         assert await store.finish(outcomes) == [False, True]
         assert await store.finish(outcomes[1:]) == [True]
+
+    async def test_an_outcome_of_a_delivery_that_is_not_stored_is_not_noted(
+        self, store: Store
+    ) -> None:
+        (delivery,) = await queue(store, 1)
+        attempt = replace(await begin(store, delivery), ended=NOW + 40)
+        outcomes = [
+            AttemptResult(key=key, attempt=attempt, state="delivered")
+            for key in ((delivery.endpoint, "evt_2"), delivery.key, (new_id(), "evt_1"))
+        ]
+
+        assert await store.finish(outcomes) == [False, True, False]
+        assert await store.finish([]) == []
