@@ -173,6 +173,7 @@ OWN = [TokenMatch("P", "", id_) for id_ in IDS]
         (has("name", text("Ash", "family")), ""),
         (has("name", text("b", "given")), ""),
         (has("name", text("A"), text("b")), "2"),
+        (has("name", text("A", "given"), text("as", "family")), "125"),
         (has("name", text("A", "family"), text("ashd", "given")), "3"),
         (has("name", text('as"')), "5"),
         (has("name", text('as"h\\', "family")), "5"),
@@ -246,6 +247,12 @@ def test_what_has_a_nul_is_found_nowhere(connection: sqlite3.Connection, beside:
         ((has("code", token("a"), token("b")), has("code", token("a"), negated=True)), "2"),
         ((has(IDENTIFIER, token("v1")), has(ID, token(IDS[2]))), "3"),
         ((has("date", TimeMatch(from_=200)), has("date", TimeMatch(until=300))), "2"),
+        ((has("date", TimeMatch(from_=500)), has("date", TimeMatch(from_=200))), "3"),
+        (
+            (has(LAST_UPDATED, TimeMatch(from_=1_004)), has(LAST_UPDATED, TimeMatch(from_=1_002))),
+            "456",
+        ),
+        ((has("code", *CODES, token("b")), has("code", *CODES, token("a"), token("b"))), "2"),
     ],
 )
 def test_all_criteria_must_hold(
