@@ -118,6 +118,7 @@ A = has("code", token("a"))
         (query(match("t", "v2")), "42"),
         (query(match(None, "v5")), "6"),
         (query(match("s"), match(None, "v3")), "3"),
+        (query(match("s"), match("t")), ""),
         (query(match("s", "v1") + match("t"), match("s", "v3") + match("t")), "42"),
         (query(match()), "61432"),
         (SearchQuery(type="Observation"), "7"),
