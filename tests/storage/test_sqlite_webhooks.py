@@ -18,8 +18,15 @@ from fhirpub.storage.sqlite.rows import Row
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.storage.webhook_contract import DeliveryQuery
-from fhirpub.testing.contracts.webhooks.records import NOW, UNTIL, a_delivery, an_endpoint
-from fhirpub.testing.samples import LAB
+from fhirpub.testing.contracts.webhooks.records import (
+    NOW,
+    UNTIL,
+    a_delivery,
+    an_endpoint,
+    end,
+    queue,
+)
+from fhirpub.testing.samples import LAB, OTHER
 
 MAY_BE_READ_WHOLE = (
     *("json_each", "k", "e", "endpoint", "relay_mark"),
@@ -168,3 +175,16 @@ async def test_a_delivery_that_is_reopened_during_a_sweep_stays(tmp_path: Path) 
 
     assert swept == 2
     assert [(each.sequence, each.state) for each in left] == [(2, "pending"), (4, "dead")]
+
+
+async def test_an_endpoint_counts_nothing_where_nothing_was_reopened(store: SqliteStore) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    (delivery,) = await queue(store, 1, endpoint=endpoint.id)
+
+    await store.reopen(LAB, endpoint.id, [delivery.event_id], now=NOW)  # it is due
+    await end(store, delivery)
+    await store.reopen(LAB, endpoint.id, [], now=UNTIL)
+    await store.reopen(OTHER, endpoint.id, [delivery.event_id], now=UNTIL)
+
+    assert await store.endpoint(LAB, endpoint.id) == endpoint

@@ -86,20 +86,6 @@ class ReplayContract:
 
         assert await store.endpoint(LAB, endpoint.id) == replace(endpoint, reopened=1)
 
-    async def test_an_endpoint_counts_nothing_where_nothing_was_reopened(
-        self, store: Store
-    ) -> None:
-        endpoint = an_endpoint()
-        await store.put_endpoint(LAB, endpoint)
-        (delivery,) = await queue(store, 1, endpoint=endpoint.id)
-
-        await store.reopen(LAB, endpoint.id, [delivery.event_id], now=NOW)  # it is due
-        await end(store, delivery)
-        await store.reopen(LAB, endpoint.id, [], now=UNTIL)
-        await store.reopen(OTHER, endpoint.id, [delivery.event_id], now=UNTIL)
-
-        assert await store.endpoint(LAB, endpoint.id) == endpoint
-
     async def test_only_the_endpoint_whose_deliveries_were_reopened_counts_that(
         self, store: Store
     ) -> None:
