@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from fhirpub.storage.sqlite.database import Database
+from fhirpub.storage.sqlite.database import Database, R
 from fhirpub.storage.sqlite.readers import Work
 from fhirpub.storage.sqlite.rows import Addition, cost_of
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import AttemptResult
 from fhirpub.testing.contracts.erasure.content import a_tombstone
+from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.webhooks.records import (
     NOW,
     UNTIL,
@@ -34,6 +35,11 @@ class RecordingDatabase(Database):
     def __init__(self, path: Path) -> None:
         super().__init__(path, 10)
         self.costs: list[int] = []
+        self.reads = 0
+
+    async def read(self, work: Work[R]) -> R:
+        self.reads += 1
+        return await super().read(work)
 
     def write(
         self, item: Addition | Work[Any], *, size: int = 0, index_rows: int = 0
@@ -53,6 +59,12 @@ class RecordingStore(SqliteStore):
         """What the last write cost."""
         assert isinstance(self._file, RecordingDatabase)
         return self._file.costs[-1]
+
+    @property
+    def reads(self) -> int:
+        """How many reads in threads there were, but for those of tenants."""
+        assert isinstance(self._file, RecordingDatabase)
+        return self._file.reads
 
     @property
     def writes(self) -> int:
@@ -115,6 +127,23 @@ async def test_what_is_published_already_is_not_written_again(store: RecordingSt
     await store.mark_published([("none", 1)])
 
     assert store.writes == before
+
+
+@pytest.mark.parametrize("silent", [0, 450])
+@pytest.mark.parametrize("published", [slice(0, 3), slice(1, 3)])
+async def test_what_was_just_read_is_published_without_another_read(
+    store: RecordingStore, silent: int, published: slice
+) -> None:
+    await events_added(store, [a_version() for _ in range(3)])
+    members = tuple(a_result() for _ in range(silent))
+    await store.add(LAB, a_version(members=members))
+    keys = await pending_keys(store)
+    reads, writes = store.reads, store.writes
+
+    await store.mark_published(keys[published])
+
+    assert (store.reads, store.writes) == (reads, writes + 1)
+    assert await pending_keys(store) == [key for key in keys if key not in keys[published]]
 
 
 async def test_a_step_of_an_erasure_costs_as_many_rows_as_it_may_change(
