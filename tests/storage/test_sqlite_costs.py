@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.storage.sqlite.database import Database, R
 from fhirpub.storage.sqlite.readers import Work
 from fhirpub.storage.sqlite.rows import Addition, cost_of
@@ -175,6 +176,18 @@ async def test_erased_deliveries_cost_a_row_each_and_those_without_content_nothi
     before = store.writes
     await store.erase_deliveries(LAB, "evt_", lambda _body: b"ids")
     assert store.writes == before
+
+
+async def test_quotas_are_put_and_removed_by_one_write(store: RecordingStore) -> None:
+    await store.put_quota_overrides([QuotaOverride("a", "requests", 1)])
+    before = store.writes
+
+    await store.put_quota_overrides(
+        [QuotaOverride("a", "requests", None), QuotaOverride("b", "requests", 2)]
+    )
+
+    assert store.writes == before + 1
+    assert await store.quota_overrides() == [QuotaOverride("b", "requests", 2)]
 
 
 async def test_an_endpoint_for_another_tenant_is_not_written(store: RecordingStore) -> None:
