@@ -186,6 +186,22 @@ class AttemptContract:
         for endpoint in {delivery.endpoint for delivery in deliveries}:
             assert await store.count_deliveries(LAB, endpoint) == {"delivered": 2}
 
+    async def test_outcomes_that_are_all_noted_are_reported_so(self, store: Store) -> None:
+        deliveries = await queue(store, 3)
+        states: tuple[DeliveryState, ...] = ("delivered", "dead", "retrying")
+        outcomes = [
+            AttemptResult(key=delivery.key, attempt=await begin(store, delivery), state=state)
+            for delivery, state in zip(deliveries, states, strict=True)
+        ]
+
+        assert await store.finish(outcomes[:2]) == [True, True]
+        assert await store.finish(outcomes[2:]) == [True]
+        assert await store.count_deliveries(LAB, deliveries[0].endpoint) == {
+            "delivered": 1,
+            "dead": 1,
+            "retrying": 1,
+        }
+
     async def test_an_outcome_that_a_later_attempt_has_overtaken_is_dropped(
         self, store: Store
     ) -> None:
