@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fhirpub.storage.erasure.contract import ErasedDeliveries
+from fhirpub.storage.sqlite import blobs
+from fhirpub.storage.sqlite.rows import PIECE_BYTES
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import AttemptResult, Delivery
 from fhirpub.testing.contracts.erasure.content import a_tombstone, erase
@@ -57,6 +62,22 @@ async def test_the_versions_come_first_and_ten_members_at_once_behind_them(
     ]
 
 
+async def test_a_step_looks_for_members_behind_the_last_that_was_erased(
+    store: SqliteStore,
+) -> None:
+    _first, tombstone = await with_members(store, 23)
+    statements: list[str] = []
+    assert store._file is not None
+    store._file._writer.set_trace_callback(statements.append)
+
+    for _ in range(5):
+        await store.erase_versions(LAB, tombstone)
+
+    looked = [re.search(r"members\.last > (\d+)", each) for each in statements]
+    # The members stand behind their version, which is the first row.
+    assert [int(found[1]) for found in looked if found] == [0, 11, 21, 24]
+
+
 async def test_a_step_reports_all_bytes_of_its_rows_and_what_stays_of_them_counts(
     store: SqliteStore,
 ) -> None:
@@ -95,6 +116,20 @@ async def test_documents_are_deleted_in_many_commits(store: SqliteStore) -> None
 
     assert await store.erase_documents(LAB, names) == 40
     assert await store.blobs(LAB, names) == {}
+
+
+async def test_all_pieces_of_a_document_are_deleted_though_a_commit_deletes_few(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blobs, "_SWEEP_BATCH_SIZE", 2)
+    blob = a_blob(bytes(2 * PIECE_BYTES + 1))
+    first = a_version(documents=(blob.sha256,))
+    await store.add(LAB, first, [blob])
+    assert len(rows_of(path, "SELECT number FROM blob_piece")) == 3
+    await erase(store, first)
+
+    assert await store.erase_documents(LAB, [blob.sha256]) == 1
+    assert rows_of(path, "SELECT number FROM blob_piece") == []
 
 
 async def test_a_document_on_its_way_is_not_deleted_with_those_of_an_erasure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from fhirpub.storage.contract import Version
 from fhirpub.storage.sqlite import outbox
 from fhirpub.storage.sqlite.database import transaction
 from fhirpub.storage.sqlite.files import make_tables
-from fhirpub.storage.sqlite.outbox import MAX_ROWS_PASSED, read_page
+from fhirpub.storage.sqlite.outbox import MAX_ROWS_PASSED, _Key, _Step, read_page
 from fhirpub.storage.sqlite.schema import VERSION_COLUMNS
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.sqlite.tables import webhooks as sql
@@ -223,6 +223,68 @@ async def test_what_another_process_published_since_it_was_read_stays_published(
 
     assert outbox_of(path) == (4, [3])
     assert await pending_keys(store) == found[2:3]
+
+
+class OvertakenStore(SqliteStore):
+    """A store that another process overtakes between its first read of a step and the write."""
+
+    def __init__(self, path: Path, other: SqliteStore, published: Sequence[_Key]) -> None:
+        super().__init__(path, deadline_seconds=30)
+        self._other = other
+        self._published = published
+
+    async def _take(self, step: _Step) -> bool:
+        published, self._published = self._published, ()
+        await self._other.mark_published(published)
+        return await super()._take(step)
+
+
+@pytest.mark.parametrize("theirs", [1, 2, 4])
+async def test_a_step_that_another_process_overtakes_is_taken_from_where_that_has_come(
+    store: SqliteStore, path: Path, theirs: int
+) -> None:
+    await events_added(store, [a_version() for _ in range(5)])
+    keys = await pending_keys(store)
+    overtaken = OvertakenStore(path, store, keys[theirs : theirs + 1])
+    await overtaken.start()
+
+    await overtaken.mark_published([keys[3], keys[0]])
+    await overtaken.stop()
+
+    left = [key for key in keys if keys.index(key) not in (0, 3, theirs)]
+    assert await pending_keys(store) == left
+    assert outbox_of(path)[0] == max(theirs, 3) + 1
+
+
+async def test_a_page_that_another_process_overtakes_is_still_right(
+    store: SqliteStore, path: Path
+) -> None:
+    entry = await add_before_silent(store, path)
+    later = loud()
+    await store.add(LAB, later)
+    overtaken = OvertakenStore(path, store, [key_of(later)])
+    await overtaken.start()
+
+    found = await pending_keys(overtaken)
+    await overtaken.mark_published([key_of(entry)])
+    await overtaken.stop()
+
+    assert found == [key_of(entry), key_of(later)]
+    assert outbox_of(path) == (303, [])
+
+
+async def test_a_store_that_was_started_again_knows_no_page(
+    store: SqliteStore, path: Path
+) -> None:
+    await events_added(store, [a_version() for _ in range(3)])
+    found = await pending_keys(store)
+    await store.stop()
+    await store.start()
+
+    await store.mark_published(found[1:])
+
+    assert outbox_of(path) == (3, [1])
+    assert await pending_keys(store) == found[:1]
 
 
 async def test_an_entry_that_becomes_an_exception_during_a_read_is_found_once(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from fhirpub.storage.contract import SearchQuery
 from fhirpub.storage.criteria import Criterion, TokenMatch
 from fhirpub.storage.sqlite.search.pages import FIRST_COUNT, best_source, find_page
 from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.store_contract import (
     LAB,
     OTHER,
@@ -171,6 +172,30 @@ async def test_a_tenant_uses_at_most_half_of_the_threads(store: SqliteStore) -> 
     gate.open()
     assert await asyncio.gather(*reads) == [LAB, LAB]
     assert (await waiting).total == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store, tenant: store.endpoints(tenant),
+        lambda store, tenant: store.deliveries(tenant, DeliveryQuery(endpoint="e")),
+        lambda store, tenant: store.count_deliveries(tenant, "e"),
+    ],
+    ids=["endpoints", "deliveries", "their number"],
+)
+async def test_lists_of_webhooks_wait_for_the_reads_of_their_own_tenant(
+    store: SqliteStore, call: Callable[[SqliteStore, str], Awaitable[object]]
+) -> None:
+    gate = Gate()
+    reads = await hold(store, gate, [LAB, LAB])
+    waiting = asyncio.ensure_future(call(store, LAB))
+
+    for _ in range(3):
+        await call(store, OTHER)
+    assert not waiting.done()
+
+    gate.open()
+    await asyncio.gather(*reads, waiting)
 
 
 async def test_what_the_service_itself_reads_waits_for_no_tenant(store: SqliteStore) -> None:

@@ -14,10 +14,19 @@ import pytest
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.storage.sqlite.files import make_tables
+from fhirpub.storage.sqlite.rows import Row
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.storage.webhook_contract import DeliveryQuery
-from fhirpub.testing.samples import LAB
-from fhirpub.testing.webhook_contract import an_endpoint
+from fhirpub.testing.contracts.webhooks.records import (
+    NOW,
+    UNTIL,
+    a_delivery,
+    an_endpoint,
+    end,
+    queue,
+)
+from fhirpub.testing.samples import LAB, OTHER
 
 MAY_BE_READ_WHOLE = (
     *("json_each", "k", "e", "endpoint", "relay_mark"),
@@ -142,3 +151,40 @@ async def test_endpoints_that_have_not_changed_are_not_created_again(tmp_path: P
         True,
     ]
     assert after[0].condition == b'{"throttled":1}'
+
+
+class ReopeningStore(SqliteStore):
+    """A store in which deliveries are reopened while a sweep goes on: found, not deleted yet."""
+
+    async def _fetch_in_thread(self, statement: str, parameters: Any) -> list[Row]:
+        rows = await super()._fetch_in_thread(statement, parameters)
+        if statement == sql.candidates(sql.LONG_ENDED) and rows:
+            await self.reopen(LAB, "e", ["evt_2"], now=UNTIL)
+        return rows
+
+
+async def test_a_delivery_that_is_reopened_during_a_sweep_stays(tmp_path: Path) -> None:
+    store = ReopeningStore(tmp_path / "fhirpub.db", deadline_seconds=10)
+    await store.start()
+    ended = [a_delivery("e", n, state="dead", ended=NOW) for n in (1, 2, 3, 4)]
+    await store.put_deliveries(ended)
+
+    swept = await store.sweep_deliveries(delivered=0, dead=UNTIL, open_=0)
+    left = await store.deliveries(LAB, DeliveryQuery(endpoint="e"))
+    await store.stop()
+
+    assert swept == 2
+    assert [(each.sequence, each.state) for each in left] == [(2, "pending"), (4, "dead")]
+
+
+async def test_an_endpoint_counts_nothing_where_nothing_was_reopened(store: SqliteStore) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    (delivery,) = await queue(store, 1, endpoint=endpoint.id)
+
+    await store.reopen(LAB, endpoint.id, [delivery.event_id], now=NOW)  # it is due
+    await end(store, delivery)
+    await store.reopen(LAB, endpoint.id, [], now=UNTIL)
+    await store.reopen(OTHER, endpoint.id, [delivery.event_id], now=UNTIL)
+
+    assert await store.endpoint(LAB, endpoint.id) == endpoint

@@ -186,6 +186,22 @@ class AttemptContract:
         for endpoint in {delivery.endpoint for delivery in deliveries}:
             assert await store.count_deliveries(LAB, endpoint) == {"delivered": 2}
 
+    async def test_outcomes_that_are_all_noted_are_reported_so(self, store: Store) -> None:
+        deliveries = await queue(store, 3)
+        states: tuple[DeliveryState, ...] = ("delivered", "dead", "retrying")
+        outcomes = [
+            AttemptResult(key=delivery.key, attempt=await begin(store, delivery), state=state)
+            for delivery, state in zip(deliveries, states, strict=True)
+        ]
+
+        assert await store.finish(outcomes[:2]) == [True, True]
+        assert await store.finish(outcomes[2:]) == [True]
+        assert await store.count_deliveries(LAB, deliveries[0].endpoint) == {
+            "delivered": 1,
+            "dead": 1,
+            "retrying": 1,
+        }
+
     async def test_an_outcome_that_a_later_attempt_has_overtaken_is_dropped(
         self, store: Store
     ) -> None:
@@ -242,3 +258,16 @@ class AttemptContract:
         await begin(store, delivery, now=UNTIL)
         assert await store.finish(outcomes) == [False, True]
         assert await store.finish(outcomes[1:]) == [True]
+
+    async def test_an_outcome_of_a_delivery_that_is_not_stored_is_not_noted(
+        self, store: Store
+    ) -> None:
+        (delivery,) = await queue(store, 1)
+        attempt = replace(await begin(store, delivery), ended=NOW + 40)
+        outcomes = [
+            AttemptResult(key=key, attempt=attempt, state="delivered")
+            for key in ((delivery.endpoint, "evt_2"), delivery.key, (new_id(), "evt_1"))
+        ]
+
+        assert await store.finish(outcomes) == [False, True, False]
+        assert await store.finish([]) == []

@@ -85,3 +85,17 @@ class ReplayContract:
         await store.reopen(LAB, endpoint.id, ["evt_1", "evt_2"], now=UNTIL)
 
         assert await store.endpoint(LAB, endpoint.id) == replace(endpoint, reopened=1)
+
+    async def test_only_the_endpoint_whose_deliveries_were_reopened_counts_that(
+        self, store: Store
+    ) -> None:
+        endpoints = [an_endpoint(created=1), an_endpoint(created=2)]
+        for endpoint in endpoints:
+            await store.put_endpoint(LAB, endpoint)
+            (delivery,) = await queue(store, 1, endpoint=endpoint.id)
+            await end(store, delivery)
+
+        await store.reopen(LAB, endpoints[0].id, ["evt_1"], now=UNTIL)
+
+        assert [each.reopened for each in await store.endpoints(LAB)] == [1, 0]
+        assert await store.count_deliveries(LAB, endpoints[1].id) == {"delivered": 1}

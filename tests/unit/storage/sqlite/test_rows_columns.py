@@ -240,6 +240,12 @@ def test_documents_within_a_version_come_back_as_they_were() -> None:
     assert tuple(attached_in(row[17])) == SMALL
 
 
+def test_documents_come_back_without_a_record_of_the_write() -> None:
+    version = replace(FULL, audit=b"")
+
+    assert version_of(row_of(version)) == version
+
+
 def test_a_version_without_documents_has_no_bytes_of_them() -> None:
     assert row_of(a_version())[17] == b""
     assert list(attached_in(b"")) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from fhirpub.storage.sqlite.rows import Addition, Row
 from fhirpub.storage.sqlite.schema import make_addition
 from fhirpub.storage.sqlite.search import pages
 from fhirpub.storage.sqlite.search.pages import best_source, find_page, page_rows
-from fhirpub.testing.samples import LAB, OTHER
+from fhirpub.storage.sqlite.tables.erasure import PUT_ERASURE
+from fhirpub.testing.contracts.erasure.content import an_erasure
+from fhirpub.testing.samples import LAB, OTHER, new_id
 from fhirpub.testing.store_contract import a_version, found_by, has, token, wanting
 
 A, B, C = (has("code", token(name)) for name in "abc")
@@ -170,6 +173,43 @@ def test_a_page_of_a_range_looks_at_the_newest_candidates_alone(
 
     (page,) = [statement for statement in statements if "LIMIT 4" in statement]
     assert "s.updated >= 1004" in page  # the place of the fifth
+
+
+def test_a_page_and_its_total_go_through_the_best_source(connection: sqlite3.Connection) -> None:
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    try:
+        find_page(connection, LAB, wanting(A, C, limit=3))
+    finally:
+        connection.set_trace_callback(None)
+
+    through = [each for each in statements if "FROM search_value AS s CROSS JOIN" in each]
+    assert len(through) == 2
+    assert all("s.value = 'c'" in each for each in through)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1, [8]), (2, [8, 3]), (3, [8, 3, 2])])
+def test_more_follows_though_the_newest_candidates_fill_the_page(
+    connection: sqlite3.Connection, limit: int, expected: list[int]
+) -> None:
+    some = has("_lastUpdated", TimeMatch(from_=1_008), TimeMatch(from_=1_002, before=1_004))
+
+    page = find_page(connection, LAB, wanting(WITHIN, some, limit=limit))
+
+    assert updated_of(page) == expected
+    assert (page.total, page.more) == (3, limit < 3)
+
+
+def test_what_was_registered_again_is_in_the_total(connection: sqlite3.Connection) -> None:
+    tenant, version = new_id(), a_version(version=3)
+    _insert(connection, Addition(tenant, version, (), now=1).rows)
+    _insert(connection, Addition(tenant, a_version(), (), now=1).rows)
+    order = an_erasure(tenant=tenant, id=version.id, allows_reuse=True)
+    connection.execute(PUT_ERASURE, astuple(order))
+
+    page = find_page(connection, tenant, wanting())
+
+    assert (len(page.versions), page.total) == (2, 2)
 
 
 @pytest.mark.parametrize(

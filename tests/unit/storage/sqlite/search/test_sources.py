@@ -223,6 +223,13 @@ def test_the_candidates_of_alternatives_are_those_of_each_first_criterion(
     assert numbers_of(connection, source) == {1: [4], 2: [3, 4], 3: [2, 3, 4]}[groups]
 
 
+def test_members_are_candidates_of_one_of_the_alternatives(connection: sqlite3.Connection) -> None:
+    member = has("result", TokenMatch("Observation", MEMBER))
+    source = the_source(Either(((has("code", token("c")),), (member,))), type="Panel")
+
+    assert numbers_of(connection, source) == [5]
+
+
 # What is known of one
 
 
