@@ -67,6 +67,19 @@ async def test_what_another_process_sweeps_at_the_same_time_is_counted_there(
     assert await store.stored_bytes([LAB]) == {LAB: a_version().size + 300}
 
 
+async def test_a_document_of_schema_version_2_has_no_size_and_is_swept(
+    store: Store, database: Database
+) -> None:
+    old, new = a_blob(os.urandom(300)), a_blob(os.urandom(40))
+    await keep(store, LAB, [old, new])
+    database[schema.BLOB].update_one({"sha256": old.sha256}, {"$unset": {"size": True}})
+
+    assert await store.sweep_blobs(LAB, before=FOREVER) == 2
+
+    assert await store.blobs(LAB, [old.sha256, new.sha256]) == {}
+    assert await store.stored_bytes([LAB]) == {LAB: a_version().size + 300}
+
+
 # Versions
 
 
