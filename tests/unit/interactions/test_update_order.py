@@ -238,11 +238,11 @@ def test_what_is_contained_may_not_lose_the_last_reference_to_it() -> None:
 
 
 def test_many_old_wrongs_hide_no_new_one() -> None:
-    wrong = [{"resourceType": "Basic", "id": f"b{n}", "code": 7} for n in range(MAX_ISSUES + 1)]
+    wrong = [{"resourceType": "Patient", "id": f"p{n}", "gender": 7} for n in range(MAX_ISSUES)]
+    first = {"resourceType": "DiagnosticReport", "contained": wrong}
+    old = replace(FIRST, body=dumps(first | loads_stored(FIRST.body)))
 
-    assert refused(InvalidContent, stored(contained=wrong), conclusion=7) == [
-        "DiagnosticReport.conclusion"
-    ]
+    assert refused(InvalidContent, old, conclusion=7) == ["DiagnosticReport.conclusion"]
 
 
 def test_many_values_that_are_right_may_be_too_many_together(
