@@ -102,6 +102,8 @@ def test_json_has_20_parameters_at_most() -> None:
         ("text/plain", f"the Content-Type must be {FORM} or {JSON}"),
         (f"{FORM}; charset=latin-1", "the character set must be UTF-8"),
         (f'{JSON}; boundary=x ; Charset = "utf-16"', "the character set must be UTF-8"),
+        (f"{FORM}; charset=utf-8=x", "the character set must be UTF-8"),
+        (f"{FORM}; charset", "the character set must be UTF-8"),
     ],
 )
 def test_another_content_type_is_refused_with_those_that_are_read(
@@ -178,6 +180,13 @@ def test_each_scope_is_read_once_between_blanks() -> None:
 
 def test_a_tab_is_no_blank_between_scopes() -> None:
     assert malformed(message({**GOOD, "scope": "a\tb"})) == "a parameter holds a control character"
+
+
+@pytest.mark.parametrize("space", ["\xa0", "\x85", "\u2028"])
+def test_other_white_space_is_no_blank_between_scopes(space: str) -> None:
+    words = malformed(message({**GOOD, "scope": f"a{space}b"}))
+
+    assert words == "scope holds a character that no scope has"
 
 
 def test_blanks_and_plus_signs_are_read_as_forms_write_them() -> None:

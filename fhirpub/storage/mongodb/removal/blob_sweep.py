@@ -46,7 +46,8 @@ class BlobSweep(MongoQuotas):
                 old = {"_id": {"$in": unnamed}, "added": {"$lt": before}}
                 deleted = (await records.delete_many(old)).deleted_count
                 if deleted and name == schema.BLOB:
-                    sizes = [item["size"] for item in found if not item["naming"]]
+                    # Version 2 of the schema had no size, so that none was counted.
+                    sizes = [item.get("size", 0) for item in found if not item["naming"]]
                     # Another process may have deleted some of them.
                     self._stored.add(tenant, -sum(sizes) * deleted // len(sizes))
                 swept += deleted

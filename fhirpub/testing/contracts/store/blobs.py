@@ -183,6 +183,16 @@ class BlobContract:
         assert await store.sweep_blobs(LAB, before=FOREVER) == 250
         assert await store.blobs(LAB, [blob.sha256 for blob in blobs]) == {}
 
+    async def test_a_sweep_goes_on_behind_many_blobs_that_are_named(self, store: Store) -> None:
+        named, unnamed = [a_blob() for _ in range(120)], a_blob()
+        names = tuple(blob.sha256 for blob in named)
+        await store.add(LAB, a_version(documents=names), named)
+        await asyncio.sleep(0.002)
+        await keep(store, LAB, [unnamed])
+
+        assert await store.sweep_blobs(LAB, before=FOREVER) == 1
+        assert (await store.blobs(LAB, [*names, unnamed.sha256])).keys() == {*names}
+
     async def test_sweeping_again_finds_nothing(self, store: Store) -> None:
         await keep(store, LAB, [a_blob()])
         await store.sweep_blobs(LAB, before=FOREVER)
