@@ -260,6 +260,29 @@ async def test_a_sweep_of_a_full_batch_goes_on(store: Store, database: Database)
     assert database[schema.DELIVERY].count_documents({}) == 0
 
 
+async def test_a_sweep_reads_no_bodies_and_finds_by_its_indexes(store: Store) -> None:
+    endpoint = an_endpoint(state="paused")
+    await store.put_endpoint(LAB, endpoint)
+    await ended(store, endpoint.id, 2)
+
+    with COMMANDS.recorded() as sent:
+        await store.sweep_deliveries(delivered=0, dead=UNTIL, open_=0)
+
+    finds = [one for one in sent if one["command"] == "find"]
+    of_endpoints = [one for one in finds if one["find"] == schema.ENDPOINT]
+    of_deliveries = [one for one in finds if one["find"] == schema.DELIVERY]
+    assert [one["filter"].keys() for one in of_endpoints] == [{"state"}, {"_id", "state"}]
+    assert [one["projection"] for one in of_endpoints] == [{"state": True}] * 2
+    assert [one["hint"] for one in of_deliveries] == [
+        *(schema.ENDED, schema.ENDED),
+        schema.BY_STATE,
+    ]
+    assert [one["filter"].get("state") for one in of_deliveries[:2]] == ["delivered", "dead"]
+    assert [one["projection"].keys() for one in of_deliveries] == [{"endpoint", "sequence"}] * 3
+    (delete,) = (one["deletes"][0] for one in sent if one["command"] == "delete")
+    assert delete["hint"] == schema.BY_ID
+
+
 # Holding on
 
 
