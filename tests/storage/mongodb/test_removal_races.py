@@ -80,6 +80,20 @@ async def test_a_document_of_schema_version_2_has_no_size_and_is_swept(
     assert await store.stored_bytes([LAB]) == {LAB: a_version().size + 300}
 
 
+async def test_pieces_of_a_document_that_may_go_are_looked_at_again(
+    store: Store, database: Database
+) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await keep(store, LAB, [blob])
+    before = now_ms() + 60_000
+    database[schema.BLOB].update_one({}, {"$set": {"added": before}})
+
+    assert await store.sweep_blobs(LAB, before=before) == 0
+    assert await store.sweep_blobs(LAB, before=before + 1) == 1
+
+    assert database[schema.PIECE].count_documents({}) == 0
+
+
 # Versions
 
 
