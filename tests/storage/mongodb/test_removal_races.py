@@ -80,6 +80,20 @@ async def test_a_document_of_schema_version_2_has_no_size_and_is_swept(
     assert await store.stored_bytes([LAB]) == {LAB: a_version().size + 300}
 
 
+async def test_pieces_of_a_document_that_may_go_are_looked_at_again(
+    store: Store, database: Database
+) -> None:
+    blob = a_blob(os.urandom(600_000))
+    await keep(store, LAB, [blob])
+    before = now_ms() + 60_000
+    database[schema.BLOB].update_one({}, {"$set": {"added": before}})
+
+    assert await store.sweep_blobs(LAB, before=before) == 0
+    assert await store.sweep_blobs(LAB, before=before + 1) == 1
+
+    assert database[schema.PIECE].count_documents({}) == 0
+
+
 # Versions
 
 
@@ -258,6 +272,29 @@ async def test_a_sweep_of_a_full_batch_goes_on(store: Store, database: Database)
     assert await store.sweep_deliveries(delivered=0, dead=UNTIL, open_=0) == 501
 
     assert database[schema.DELIVERY].count_documents({}) == 0
+
+
+async def test_a_sweep_reads_no_bodies_and_finds_by_its_indexes(store: Store) -> None:
+    endpoint = an_endpoint(state="paused")
+    await store.put_endpoint(LAB, endpoint)
+    await ended(store, endpoint.id, 2)
+
+    with COMMANDS.recorded() as sent:
+        await store.sweep_deliveries(delivered=0, dead=UNTIL, open_=0)
+
+    finds = [one for one in sent if one["command"] == "find"]
+    of_endpoints = [one for one in finds if one["find"] == schema.ENDPOINT]
+    of_deliveries = [one for one in finds if one["find"] == schema.DELIVERY]
+    assert [one["filter"].keys() for one in of_endpoints] == [{"state"}, {"_id", "state"}]
+    assert [one["projection"] for one in of_endpoints] == [{"state": True}] * 2
+    assert [one["hint"] for one in of_deliveries] == [
+        *(schema.ENDED, schema.ENDED),
+        schema.BY_STATE,
+    ]
+    assert [one["filter"].get("state") for one in of_deliveries[:2]] == ["delivered", "dead"]
+    assert [one["projection"].keys() for one in of_deliveries] == [{"endpoint", "sequence"}] * 3
+    (delete,) = (one["deletes"][0] for one in sent if one["command"] == "delete")
+    assert delete["hint"] == schema.BY_ID
 
 
 # Holding on

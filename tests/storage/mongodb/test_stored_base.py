@@ -126,7 +126,7 @@ async def test_a_moment_that_was_chosen_before_stays(
     motor: schema.Database, database: Database
 ) -> None:
     marker = {"_id": schema.STORED_BYTES, "before": 5_000, "counted": False}
-    database[schema.STORE].insert_one(marker)
+    database[schema.STORE].insert_many([{"_id": schema.SCHEMA, "before": 1}, marker])
     database[schema.BLOB].insert_many(
         [a_document(LAB, 1, added=4_999), a_document(LAB, 20, added=5_000)]
     )
@@ -134,7 +134,8 @@ async def test_a_moment_that_was_chosen_before_stays(
     await count_base(motor, now=NOW)
 
     assert bases(database) == {LAB: 1}
-    assert database[schema.STORE].find_one({}) == {**marker, "counted": True}
+    found = database[schema.STORE].find_one({"_id": schema.STORED_BYTES})
+    assert found == {**marker, "counted": True}
 
 
 async def test_what_was_counted_is_not_looked_at_again(
@@ -211,3 +212,15 @@ async def test_what_is_counted_in_steps_is_all_of_it(
     assert bases(database) == expected
     steps = [one for one in sent if one["command"] == "aggregate" and one["aggregate"] == "blob"]
     assert len(steps) == -(-count // 3) + 1
+
+
+async def test_versions_that_are_counted_in_steps_add_up(
+    motor: schema.Database, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_bytes, "_CHUNK", 1)
+    versions = [a_record(LAB, 10**number, at=0, number=number) for number in range(3)]
+    database[schema.VERSION].insert_many(versions)
+
+    await count_base(motor, now=NOW)
+
+    assert bases(database) == {LAB: 111}
