@@ -74,8 +74,9 @@ async def test_a_step_looks_for_members_behind_the_last_that_was_erased(
         await store.erase_versions(LAB, tombstone)
 
     looked = [re.search(r"members\.last > (\d+)", each) for each in statements]
-    # The members stand behind their version, which is the first row.
-    assert [int(found[1]) for found in looked if found] == [0, 11, 21, 24]
+    # The members stand behind their version, which is the first row. The last look is from there
+    # again: the members of another version could stand before those that were passed.
+    assert [int(found[1]) for found in looked if found] == [0, 11, 21, 24, 0]
 
 
 async def test_a_step_reports_all_bytes_of_its_rows_and_what_stays_of_them_counts(

@@ -168,9 +168,12 @@ def _erase_step(
     is_version = bool(numbers)
     if not is_version:
         body = member_body(tombstone)
-        following = (*below, body, passed, _MEMBERS_AT_ONCE)
-        numbers = connection.execute(sql.NEXT_MEMBERS, following).fetchall()
-        passed = numbers[-1][0] if numbers else passed
+        # From the first row again before it ends: versions need not be stored in their order.
+        for behind in dict.fromkeys((passed, 0)):
+            following = (*below, body, behind, _MEMBERS_AT_ONCE)
+            if numbers := connection.execute(sql.NEXT_MEMBERS, following).fetchall():
+                passed = numbers[-1][0]
+                break
     size = sum(_erase_row(connection, number, tenant, body) for (number,) in numbers)
     left = len(numbers) * _husk_bytes(body)
     if numbers:

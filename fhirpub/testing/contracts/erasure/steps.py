@@ -56,6 +56,21 @@ class ErasureStepContract:
         assert sum(step.versions for step in steps) == 2
         assert sum(step.members for step in steps) == 23
 
+    async def test_members_are_erased_in_whatever_order_their_versions_were_stored(
+        self, store: Store
+    ) -> None:
+        first = a_version(members=tuple(a_result() for _ in range(23)))
+        second = successor(first, members=tuple(a_result() for _ in range(3)))
+        await store.add(LAB, second)
+        await store.add(LAB, first)
+        tombstone = a_tombstone(second, *first.members, *second.members)
+        await store.add(LAB, tombstone)
+
+        while await store.erase_versions(LAB, tombstone):
+            pass
+
+        assert await are_emptied(store, (*first.members, *second.members))
+
     async def test_a_step_that_finds_nothing_erases_nothing(self, store: Store) -> None:
         _first, tombstone = await with_members(store, 1)
         while await store.erase_versions(LAB, tombstone):
