@@ -29,6 +29,7 @@ _BEGINNING = b"fhirpub audit trail 1\n"
 _AT = b'{"at":'
 MAX_BLOCK_BYTES = 1024 * 1024
 """The size in bytes at which a block takes no other entry."""
+_Record = tuple[bytes, Members]
 ENTRY_SPAN_MS = MAX_BLOCK_SPAN_MS // 2
 """The longest time between records that are handed in together, in milliseconds."""
 
@@ -83,7 +84,7 @@ class _Entry:
     """An entry with its records, each with its members, and the time of the first."""
 
     entry: UnsealedEntry
-    records: Sequence[tuple[bytes, Members]]
+    records: Sequence[_Record]
     first: int
 
     @classmethod
@@ -98,21 +99,29 @@ class _Entry:
         return cls(entry, records, min(map(_time, records)))
 
 
-def _time(record: tuple[bytes, Members]) -> int:
+def _time(record: _Record) -> int:
     at: int = record[1]["at"]
     return at
 
 
-def _order(record: tuple[bytes, Members]) -> tuple[int, bool]:
-    """Return what records are ordered by: announcements precede outcomes of the same millisecond.
+def _in_order(records: Iterable[_Record]) -> Sequence[_Record]:
+    """Return records in the order of their times, each announcement before its outcome.
 
-    The outcome may be in an entry that begins before that of its announcement.
+    Within a millisecond, the outcome may be in an entry that begins before that of the
+    announcement. Both have the same request and action.
     """
-    return _time(record), record[1].get("status") != BEGUN
+    ordered = sorted(records, key=_time)
+    firsts: dict[tuple[object, ...], int] = {}
+    places = []
+    for number, (_line, members) in enumerate(ordered):
+        together = (members["at"], members.get("request", number), members.get("action"))
+        first = firsts.setdefault(together, number)
+        places.append((first, members.get("status") != BEGUN, number))
+    return [ordered[number] for _first, _is_outcome, number in sorted(places)]
 
 
 def _block(tenant: str, entries: list[_Entry], number: int, previous: bytes) -> SealedBlock:
-    records = sorted(chain.from_iterable(entry.records for entry in entries), key=_order)
+    records = _in_order(chain.from_iterable(entry.records for entry in entries))
     lines, members = zip(*records, strict=True)
     block = AuditBlock(
         tenant=tenant,

@@ -526,7 +526,7 @@ def test_the_history_of_a_result_that_is_new_after_an_erasure_has_no_wrong_total
 
 
 def test_a_reader_of_the_file_stops_no_writer_and_keeps_the_order_open(tmp_path: Path) -> None:
-    config = Config(storage=StorageConfig(deadline_seconds=1))
+    config = Config(storage=StorageConfig(deadline_seconds=4))
     with RunningService(tmp_path, config=config) as service:
         lab = service.integrator()
         operator, published = Operator(service, lab), publish(lab)
@@ -539,7 +539,7 @@ def test_a_reader_of_the_file_stops_no_writer_and_keeps_the_order_open(tmp_path:
                 erased = erasing.result()
 
         assert not erased.is_complete
-        assert slowest < 0.8
+        assert slowest < 3  # and not until the deadline
         assert len(operator.orders(unfinished=True)) == 1
         operator.erase(published.report)
         assert operator.orders(unfinished=True) == []

@@ -111,14 +111,31 @@ def test_each_hash_depends_on_all_records_before() -> None:
     assert not {*first} & {*second}
 
 
-def test_an_announcement_stands_before_an_outcome_of_the_same_millisecond() -> None:
-    search_and_outcome = lines(4) + b'{"at":5,"action":"endpoint.delete","status":204}\n'
-    announcement = b'{"at":5,"action":"endpoint.delete","status":102}\n'
+def record(action: str, status: int, request: str) -> bytes:
+    return f'{{"at":5,"action":"{action}","status":{status},"request":"{request}"}}\n'.encode()
+
+
+def test_an_announcement_stands_before_its_outcome_of_the_same_millisecond() -> None:
+    search_and_outcome = lines(4) + record("endpoint.delete", 204, "r-1")
+    announcement = record("endpoint.delete", 102, "r-1")
 
     (sealed,) = next_blocks(unsealed(entry(search_and_outcome), entry(announcement, source=1)))
 
-    assert [b'"status":102' in record for record in records_of(sealed.block)] == [
-        False,
-        True,
-        False,
+    assert records_of(sealed.block)[1:] == [
+        announcement.strip(),
+        record("endpoint.delete", 204, "r-1").strip(),
     ]
+
+
+def test_another_outcome_stays_before_an_announcement_of_the_same_millisecond() -> None:
+    written = [
+        record("client.add", 102, "r-1"),
+        record("client.add", 200, "r-1"),
+        record("client.invite", 102, "r-1"),
+        record("client.invite", 200, "r-1"),
+        record("client.invite", 102, "r-2"),
+    ]
+
+    (sealed,) = next_blocks(unsealed(*(entry(each) for each in written)))
+
+    assert records_of(sealed.block) == [each.strip() for each in written]
