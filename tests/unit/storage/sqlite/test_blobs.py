@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,26 +21,14 @@ from fhirpub.storage.sqlite.blobs import (
     sweep,
 )
 from fhirpub.storage.sqlite.database import _insert
-from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.rows import CHUNK_BYTES, PIECE_BYTES, Addition, version_of
-from fhirpub.storage.sqlite.schema import EXACT, make_addition
+from fhirpub.storage.sqlite.schema import EXACT
 from fhirpub.testing.samples import FOREVER, LAB, OTHER, a_version
 from fhirpub.testing.store_contract import a_blob
 
 NOW = 1_000
 TWO = a_blob(os.urandom(PIECE_BYTES + 1))
 """A document of two pieces, the second of them of one byte."""
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that writes."""
-    path = tmp_path / "fhirpub.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
-        make_tables(connection)
-        make_addition(connection)
-        yield connection
 
 
 def write_pieces(

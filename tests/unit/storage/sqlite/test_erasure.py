@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,26 +15,13 @@ from fhirpub.storage.erasure.tombstones import member_body
 from fhirpub.storage.sqlite import schema
 from fhirpub.storage.sqlite.database import _insert
 from fhirpub.storage.sqlite.erasure import _erase_step, _without_answers
-from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.rows import Addition, version_of
-from fhirpub.storage.sqlite.schema import make_addition
 from fhirpub.testing.contracts.erasure.content import a_tombstone
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.samples import LAB, OTHER, REPORT, a_version, successor
 from fhirpub.testing.store_contract import a_blob
 
 FINAL = encode([("status", "final", ""), ("date", 5, 9), ("name", None, None)])
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file without versions."""
-    path = tmp_path / "fhirpub.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
-        make_tables(connection)
-        make_addition(connection)
-        yield connection
 
 
 def add(

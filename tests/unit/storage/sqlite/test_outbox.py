@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from fhirpub.storage.sqlite import outbox
 from fhirpub.storage.sqlite.database import _insert
-from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.outbox import _Page, _read_step, _Step, read_page
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.rows import Addition
-from fhirpub.storage.sqlite.schema import make_addition
 from fhirpub.storage.sqlite.tables import webhooks as sql
 from fhirpub.storage.webhook_contract import OutboxEntry
 from fhirpub.testing.contracts.erasure.content import a_tombstone
 from fhirpub.testing.samples import LAB, OTHER, a_version
 from fhirpub.testing.webhook_contract import EVENTS
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file without versions."""
-    path = tmp_path / "fhirpub.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
-        make_tables(connection)
-        make_addition(connection)
-        yield connection
 
 
 @pytest.fixture(autouse=True)

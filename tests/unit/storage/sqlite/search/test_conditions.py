@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,9 +21,7 @@ from fhirpub.storage.criteria import (
     holds,
 )
 from fhirpub.storage.sqlite.database import _insert
-from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.rows import Addition
-from fhirpub.storage.sqlite.schema import make_addition
 from fhirpub.storage.sqlite.search.conditions import Parameters, match_condition
 from fhirpub.testing.contracts.store.queries import part
 from fhirpub.testing.samples import LAB, new_id
@@ -56,15 +51,11 @@ VERSIONS = [
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+def connection(shared: sqlite3.Connection) -> sqlite3.Connection:
     """A connection to a file with the versions."""
-    path: Path = tmp_path_factory.mktemp("store") / "fhirpub.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        make_tables(connection)
-        make_addition(connection)
-        for version in VERSIONS:
-            _insert(connection, Addition(LAB, version, (), now=1).rows)
-        yield connection
+    for version in VERSIONS:
+        _insert(shared, Addition(LAB, version, (), now=1).rows)
+    return shared
 
 
 def found(connection: sqlite3.Connection, *conditions: Condition) -> str:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import astuple
-from pathlib import Path
 
 import pytest
 
 from fhirpub.storage.contract import MAX_PAGE_BYTES, Page, SearchQuery
 from fhirpub.storage.criteria import Condition, Order, TimeMatch
 from fhirpub.storage.sqlite.database import _insert
-from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.rows import Addition, Row
-from fhirpub.storage.sqlite.schema import make_addition
 from fhirpub.storage.sqlite.search import pages
 from fhirpub.storage.sqlite.search.pages import best_source, find_page, page_rows
 from fhirpub.storage.sqlite.tables.erasure import PUT_ERASURE
@@ -28,21 +23,17 @@ HOW_MANY = {"a": 9, "b": 5, "c": 3}
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+def connection(shared: sqlite3.Connection) -> sqlite3.Connection:
     """A connection to a file with nine reports that have a value, five another, three a third."""
-    path: Path = tmp_path_factory.mktemp("store") / "fhirpub.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        make_tables(connection)
-        make_addition(connection)
-        for number in range(9):
-            codes = [name for name, count in HOW_MANY.items() if number < count]
-            version = found_by(
-                *(("code", name, "") for name in codes),
-                ("date", number, number + 1),
-                updated=1_000 + number,
-            )
-            _insert(connection, Addition(LAB, version, (), now=1).rows)
-        yield connection
+    for number in range(9):
+        codes = [name for name, count in HOW_MANY.items() if number < count]
+        version = found_by(
+            *(("code", name, "") for name in codes),
+            ("date", number, number + 1),
+            updated=1_000 + number,
+        )
+        _insert(shared, Addition(LAB, version, (), now=1).rows)
+    return shared
 
 
 @pytest.fixture(autouse=True)

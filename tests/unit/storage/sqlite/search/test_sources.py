@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -24,9 +22,7 @@ from fhirpub.storage.criteria import (
     field_number,
 )
 from fhirpub.storage.sqlite.database import _insert
-from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.rows import Addition
-from fhirpub.storage.sqlite.schema import make_addition
 from fhirpub.storage.sqlite.search.sources import Source, sources_of
 from fhirpub.testing.samples import LAB, OTHER, REPORT, a_version, new_id, new_member_id
 from fhirpub.testing.store_contract import found_by, has, match, query, text, token, wanting
@@ -44,18 +40,14 @@ ALONE = a_version(id=new_member_id(), type="Observation")
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+def connection(shared: sqlite3.Connection) -> sqlite3.Connection:
     """A connection to a file with the versions."""
-    path: Path = tmp_path_factory.mktemp("store") / "fhirpub.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        make_tables(connection)
-        make_addition(connection)
-        for tenant, version in (
-            *((LAB, each) for each in (*VERSIONS, PANEL, ALONE)),
-            (OTHER, replace(VERSIONS[0], id=new_id())),
-        ):
-            _insert(connection, Addition(tenant, version, (), now=1).rows)
-        yield connection
+    for tenant, version in (
+        *((LAB, each) for each in (*VERSIONS, PANEL, ALONE)),
+        (OTHER, replace(VERSIONS[0], id=new_id())),
+    ):
+        _insert(shared, Addition(tenant, version, (), now=1).rows)
+    return shared
 
 
 def the_source(*criteria: Condition, **changes: object) -> Source:

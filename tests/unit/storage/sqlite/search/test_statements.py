@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +20,7 @@ from fhirpub.storage.criteria import (
     sort_key,
 )
 from fhirpub.storage.sqlite.database import _insert
-from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.rows import Addition
-from fhirpub.storage.sqlite.schema import make_addition
 from fhirpub.storage.sqlite.search.sources import sources_of
 from fhirpub.storage.sqlite.search.statements import SearchStatements, search_statements
 from fhirpub.testing.samples import LAB, OTHER, successor
@@ -64,19 +59,15 @@ NEWEST = {1: VERSIONS[0], 2: VERSIONS[1], 3: VERSIONS[2], 4: VERSIONS[3], 6: VER
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+def connection(shared: sqlite3.Connection) -> sqlite3.Connection:
     """A connection to a file with the versions, another type, and another tenant's report."""
-    path: Path = tmp_path_factory.mktemp("store") / "fhirpub.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        make_tables(connection)
-        make_addition(connection)
-        for tenant, version in (
-            *((LAB, each) for each in VERSIONS),
-            (LAB, replace(VERSIONS[0], id=IDS[5], type="Observation")),
-            (OTHER, replace(VERSIONS[0], id=IDS[6])),
-        ):
-            _insert(connection, Addition(tenant, version, (), now=1).rows)
-        yield connection
+    for tenant, version in (
+        *((LAB, each) for each in VERSIONS),
+        (LAB, replace(VERSIONS[0], id=IDS[5], type="Observation")),
+        (OTHER, replace(VERSIONS[0], id=IDS[6])),
+    ):
+        _insert(shared, Addition(tenant, version, (), now=1).rows)
+    return shared
 
 
 def page_of(connection: sqlite3.Connection, statements: SearchStatements) -> str:
