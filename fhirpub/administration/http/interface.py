@@ -20,6 +20,7 @@ from fhirpub.administration.http.responses import (
     refuse,
     refuse_token,
     respond,
+    respond_with_list,
 )
 from fhirpub.administration.operation import Operation
 from fhirpub.administration.table import OPERATIONS
@@ -104,7 +105,10 @@ class Interface:
             address=asked.address,
             request=asked.request_id,
         )
-        return respond(await self.run(operation, agent, given), status=operation.status)
+        result = await self.run(operation, agent, given)
+        if isinstance(result, list):
+            return await respond_with_list(result, status=operation.status)
+        return respond(result, status=operation.status)
 
     async def run(self, operation: Operation, agent: Agent, given: Mapping[str, Any]) -> Any:
         """Return the result of an operation that a caller asks for. Raises FhirpubError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -11,6 +11,7 @@ from fhirpub.errors import ConfigurationError, FhirpubError, Issue, TokenRefused
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.problems import OperationProblem
+from fhirpub.runtime.turns import in_turns
 from fhirpub.web.error_mapping import Answer, headers_for, response_for, status_of
 
 JSON = "application/json"
@@ -55,6 +56,12 @@ class Response:
 def respond(value: Any, *, status: int = 200, media_type: str = JSON) -> Response:
     """Return a response with a value as JSON."""
     return Response(status, dumps(value), {"Content-Type": media_type})
+
+
+async def respond_with_list(records: Sequence[Any], *, status: int = 200) -> Response:
+    """Return a response with a list, which is encoded in turns with other requests."""
+    encoded = await in_turns(dumps, records)
+    return Response(status, b"[" + b",".join(encoded) + b"]", {"Content-Type": JSON})
 
 
 def refuse(problem: Exception, *, fhir_url: str, request_id: str) -> Response:

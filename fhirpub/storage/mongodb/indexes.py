@@ -22,9 +22,12 @@ _CONFLICTS = (67, 85, 86)
 async def make(collection: Records, wanted: Sequence[Definition]) -> None:
     """Make the indexes that are missing.
 
+    Those that are there are asked for too: another process may not have built them to the end.
+
     Raises ConfigurationError for an index that is in the way, or is not as we make it.
     """
-    _compare(await _indexes_of(collection), wanted)
+    found = await _indexes_of(collection)
+    _compare(found, wanted)
     models = [
         IndexModel(list(document["key"].items()), **_options(document)) for document in wanted
     ]
@@ -36,7 +39,8 @@ async def make(collection: Records, wanted: Sequence[Definition]) -> None:
         raise ConfigurationError(
             f"[storage] url: an index of the collection {collection.name} is in the way of ours"
         ) from None
-    _compare(await _indexes_of(collection), wanted)
+    if not found.keys() >= {document["name"] for document in wanted}:
+        _compare(await _indexes_of(collection), wanted)
 
 
 async def drop(collection: Records, names: Collection[str]) -> None:
