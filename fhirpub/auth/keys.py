@@ -133,6 +133,11 @@ class KeyRing:
                         return await asyncio.to_thread(make_ready, record)
         return None
 
+    @property
+    def longest_seconds(self) -> int:
+        """The longest lifetime of what is signed: a retired key verifies for so long."""
+        return max(self._config.token_seconds, self._config.assertion_token_seconds)
+
     def cached_key(self, kid: str) -> ReadyKey | None:
         """Return the key of this name if it is at hand and may still verify."""
         key = self._keys.get(kid)
@@ -210,8 +215,7 @@ class KeyRing:
         if record.retired is None:
             return True
         # A process may sign with a key for half a minute after another one has retired it.
-        longest = max(self._config.token_seconds, self._config.assertion_token_seconds)
-        lived = longest + self._config.leeway_seconds + _MARGIN_SECONDS
+        lived = self.longest_seconds + self._config.leeway_seconds + _MARGIN_SECONDS
         return self._clock() < record.retired + lived * 1000
 
 

@@ -48,7 +48,9 @@ class AdminConfig:
         "new-caller` creates such a file. It is read again at each request for a token.",
     )
     token_seconds: int = _setting(
-        300, "Lifetime in seconds of the tokens that callers get for their assertions."
+        300,
+        "Lifetime in seconds of the tokens that callers get for their assertions, at most the "
+        "longer one of [auth] token_seconds and assertion_token_seconds.",
     )
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from fhirpub.administration.http.callers import TYPE
+from fhirpub.administration.http.callers import TYPE, Callers
 from fhirpub.auth.assertions.signing import new_key_pair
-from fhirpub.auth.statements import sign_statement
+from fhirpub.auth.assertions.verification import TYPE as ASSERTION
+from fhirpub.auth.keys import KeyRing
+from fhirpub.auth.statements import read_statement, sign_statement
+from fhirpub.auth.token_request import Message
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Answer
 from tests.administration.conftest import BOOTSTRAP_KEY, CALLER, Administered
@@ -28,6 +33,25 @@ def test_an_assertion_gets_a_short_token_that_is_taken_as_its_caller(
     token = granted.json["access_token"]
     tenant = administered.request("POST", "/tenants", {"name": "Lab"}, key=token).json["id"]
     assert administered.audit(tenant)[0]["user"] == CALLER
+
+
+def test_a_token_lives_no_longer_than_a_retired_key_verifies(administered: Administered) -> None:
+    service = administered.service
+    auth = replace(service.config.auth, token_seconds=120, assertion_token_seconds=60)
+    ring = KeyRing(service.services.store, auth, clock=now_ms)
+    callers = Callers(service.config.admin, ring, service.services.store, clock=now_ms)
+    fields = {
+        "grant_type": "client_credentials",
+        "client_assertion_type": ASSERTION,
+        "client_assertion": administered.assertion(),
+    }
+    form = "application/x-www-form-urlencoded"
+    message = Message(content_type=form, body=urlencode(fields).encode())
+
+    granted = service.call(callers.grant(message))
+
+    claims = service.call(read_statement(ring, granted["access_token"], type_=TYPE))
+    assert granted["expires_in"] == claims["exp"] - claims["iat"] == 120
 
 
 def test_an_assertion_of_another_library_is_taken(administered: Administered) -> None:

@@ -70,7 +70,8 @@ class Callers:
         except AssertionRefused as problem:
             raise _refused(str(problem)) from None
         name = await self.prove(opened, audiences)
-        now, seconds = self._clock() // 1000, self._config.token_seconds
+        now = self._clock() // 1000
+        seconds = min(self._config.token_seconds, self._ring.longest_seconds)
         claims = {"sub": name, "aud": self.audience, "iat": now, "exp": now + seconds}
         token = await sign_statement(self._ring, claims, type_=TYPE)
         return {"access_token": token, "token_type": "Bearer", "expires_in": seconds}
