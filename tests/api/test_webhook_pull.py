@@ -29,7 +29,7 @@ def service(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningService]:
     """A service that sends to receivers on this machine."""
-    settings, url = WebhooksConfig(allow_networks=["127.0.0.1/32"]), ""
+    settings, url = WebhooksConfig(allow_networks=["127.0.0.1/32"], timeout_seconds=5.0), ""
     if request.config.getoption("--store") == "mongodb":
         url = request.getfixturevalue("replica_set").url("pull")
         keys = tmp_path_factory.mktemp("keys") / "keys"

@@ -107,9 +107,10 @@ def test_an_empty_store_is_no_backup(run: Any) -> None:
 
 def test_of_two_stores_it_is_said_which_one_cannot_be_reached(run: Any) -> None:
     away = "mongodb://user:secret-word@127.0.0.1:1/x?serverSelectionTimeoutMS=500"
+    soon = {"FHIRPUB_STORAGE__DEADLINE_SECONDS": "0.5"}
 
-    target = run("transfer", "--to", away)
-    source = run("transfer", "--to", "sqlite:///x.db", FHIRPUB_STORAGE__URL=away)
+    target = run("transfer", "--to", away, **soon)
+    source = run("transfer", "--to", "sqlite:///x.db", FHIRPUB_STORAGE__URL=away, **soon)
 
     why = "no server that could be written to was found in time"
     assert target.returncode == source.returncode == 1
