@@ -65,7 +65,7 @@ def test_a_package_with_another_hash_ends_the_run_and_one_that_does_not_exist_is
     python.chmod(0o755)
     text = (SCRIPTS / "test").read_text()
     function = text[text.index("install_pinned() {") :].partition("\n}\n")[0] + "\n}\n"
-    script = f"set -eu\nroot=. away={tmp_path}\n{function}install_pinned"
+    script = f"set -eu\nroot=. away={tmp_path} python=true\n{function}install_pinned"
 
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
 
