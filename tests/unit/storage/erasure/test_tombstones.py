@@ -50,7 +50,7 @@ def test_what_is_empty_is_not_encoded() -> None:
     assert Tombstone(version=3, at=AT).encode() == b'{"at":1800000000000,"version":3}'
 
 
-def test_by_default_nobody_ordered_it_and_the_identifier_stays_taken() -> None:
+def test_by_default_it_names_no_operator_and_the_identifier_stays_taken() -> None:
     assert Tombstone(version=3, at=AT) == Tombstone(
         version=3, at=AT, operator="", reason="", allows_reuse=False
     )
