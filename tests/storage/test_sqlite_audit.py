@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fhirpub.storage.audit_contract import AuditQuery, UnsealedAudit
+from fhirpub.storage.audit_contract import HASH_BYTES, AuditQuery, SealedBlock, UnsealedAudit
 from fhirpub.storage.contract import MAX_PAGE_BYTES
 from fhirpub.storage.sqlite import audit_trail
 from fhirpub.storage.sqlite.rows import cost_of
@@ -19,7 +21,8 @@ from fhirpub.testing.samples import LAB, OTHER, a_version
 from tests.storage.test_sqlite_audit_commits import open_store, watch
 
 WRITE = b'{"action":"register"}'
-BLOCK_SIZE = len(a_block(LAB).block.records) + len(a_block(LAB).block.hashes)
+RECORDS = b"x" * 99_999 + b"\n"
+BLOCK_SIZE = len(RECORDS) + HASH_BYTES
 
 
 @pytest.fixture
@@ -33,6 +36,11 @@ async def add(store: SqliteStore, *audits: bytes) -> None:
     """Add a version for each record; an empty one brings none."""
     for audit in audits:
         await store.add(LAB, a_version(audit=audit))
+
+
+def a_large_block(tenant: str, keys: Sequence[int]) -> SealedBlock:
+    sealed = a_block(tenant, keys=keys)
+    return replace(sealed, block=replace(sealed.block, records=RECORDS))
 
 
 # What is read
@@ -99,9 +107,10 @@ async def test_an_entry_names_the_row_that_it_was_read_from(store: SqliteStore) 
 async def test_what_another_engine_has_read_is_not_sealed(store: SqliteStore) -> None:
     theirs = UnsealedAudit(entries=[], ends={}, place=None, is_complete=True)
 
-    with pytest.raises(TypeError, match="not of this store"):
+    with pytest.raises(TypeError) as caught:
         await store.seal_audit([a_block(LAB)], theirs)
 
+    assert str(caught.value) == "not of this store"
     assert await store.audit_chain(LAB) == []
 
 
@@ -114,6 +123,36 @@ async def test_a_page_of_a_chain_ends_with_the_block_that_fills_it(store: Sqlite
 
     assert [block.number for block in await store.audit_chain(LAB)] == [1, 2]
     assert [block.number for block in await store.audit_chain(LAB, after=2)] == [3]
+
+
+async def test_a_page_of_a_chain_has_a_hundred_blocks_and_one_of_checkpoints_a_thousand(
+    store: SqliteStore,
+) -> None:
+    await asyncio.gather(*(store.put_audit_block(a_block(LAB, n)) for n in range(1, 103)))
+    await asyncio.gather(
+        *(store.put_audit_checkpoint(LAB, number, "signed") for number in range(1, 1_003))
+    )
+
+    assert len(await store.audit_chain(LAB)) == 100
+    assert len(await store.audit_checkpoints(LAB)) == 1_000
+
+
+async def test_blocks_are_searched_in_the_threads_of_their_tenant(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store._file is not None
+    tenants: list[str] = []
+    read_for = store._file.read_for
+
+    async def noted(tenant: str, work: Callable[[sqlite3.Connection], object]) -> object:
+        tenants.append(tenant)
+        return await read_for(tenant, work)
+
+    monkeypatch.setattr(store._file, "read_for", noted)
+
+    await store.find_audit_blocks(LAB, AuditQuery())
+
+    assert tenants == [LAB]
 
 
 # What is written together
@@ -149,7 +188,7 @@ async def test_many_keys_of_a_block_are_written_before_it(
 ) -> None:
     costs = watch(store)
 
-    await store.put_audit_block(a_block(LAB, keys=range(count)))
+    await store.put_audit_block(a_large_block(LAB, range(count)))
 
     assert costs == costs_of(commits, last)
     for key in (0, count - 1):
@@ -161,7 +200,7 @@ async def test_many_keys_of_a_block_are_written_before_it(
 async def test_the_keys_of_a_block_are_deleted_before_it(
     store: SqliteStore, count: int, commits: list[int]
 ) -> None:
-    sealed = a_block(LAB, keys=range(count))
+    sealed = a_large_block(LAB, range(count))
     await store.put_audit_block(sealed)
     costs = watch(store)
 
@@ -174,7 +213,7 @@ async def test_a_seal_with_many_keys_writes_its_blocks_with_the_last_of_them(
     store: SqliteStore,
 ) -> None:
     unsealed = await store.unsealed_audit(limit=9, tenants=[LAB, OTHER])
-    blocks = [a_block(LAB, keys=range(300)), a_block(OTHER, keys=range(1_000, 1_200))]
+    blocks = [a_large_block(LAB, range(300)), a_large_block(OTHER, range(1_000, 1_200))]
     costs = watch(store)
 
     assert await store.seal_audit(blocks, unsealed)

@@ -231,6 +231,14 @@ async def test_each_read_of_the_audit_trail_goes_through_its_index(store: Store)
     assert pages == [(7, True, 7), (8, True, 8), (9, True, 9)]
 
 
+async def test_a_page_has_a_number_of_its_own_unless_one_is_asked_for(store: Store) -> None:
+    with COMMANDS.recorded() as sent:
+        await store.audit_chain(LAB)
+        await store.audit_checkpoints(LAB)
+
+    assert [command["limit"] for command in sent] == [100, 1_000]
+
+
 async def test_what_waits_is_read_and_released_through_an_index(store: Store) -> None:
     await store.add(LAB, a_version(audit=WRITE))
     await store.add_audit_records({LAB: READ})

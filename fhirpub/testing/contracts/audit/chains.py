@@ -160,6 +160,14 @@ class AuditChainContract:
 
         assert [block.number for block in found] == [1, 2, 3]
 
+    async def test_a_block_of_the_first_moment_is_found_without_a_time(self, store: Store) -> None:
+        tenant = new_id()
+        await store.put_audit_block(a_block(tenant, first=0))
+
+        assert len(await store.find_audit_blocks(tenant, AuditQuery())) == 1
+        assert len(await store.find_audit_blocks(tenant, AuditQuery(since=0))) == 1
+        assert await store.find_audit_blocks(tenant, AuditQuery(since=1)) == []
+
     async def test_a_chain_has_nothing_behind_its_last_block(self, store: Store) -> None:
         tenant = new_id()
         await store.put_audit_block(a_block(tenant))
