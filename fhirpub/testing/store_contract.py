@@ -32,6 +32,7 @@ import pytest
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.audit.chains import AuditChainContract
 from fhirpub.testing.contracts.audit.sealing import AuditContract
+from fhirpub.testing.contracts.audit.waiting import UnsealedAuditContract
 from fhirpub.testing.contracts.credentials.activity import ClientActivityContract
 from fhirpub.testing.contracts.credentials.encryption import EncryptionContract
 from fhirpub.testing.contracts.credentials.records import CredentialContract
@@ -147,6 +148,7 @@ class StoreContract(
     ClientActivityContract,
     QuotaContract,
     AuditContract,
+    UnsealedAuditContract,
     AuditChainContract,
     AdminContract,
     WebhookContract,

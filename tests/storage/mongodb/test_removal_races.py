@@ -209,6 +209,20 @@ async def test_an_order_of_this_process_is_known_to_its_next_search(
     }
 
 
+async def test_an_erasure_reads_through_indexes(store: Store) -> None:
+    first, endpoint = a_version(), an_endpoint(tenant=LAB)
+    await store.add(LAB, first)
+    await store.put_endpoint(LAB, endpoint)
+    await store.append([a_delivery(endpoint.id, event_id="evt_a_1")])
+
+    with COMMANDS.recorded() as sent:
+        await store.erase_versions(LAB, a_tombstone(first))
+        await store.erase_deliveries(LAB, "evt_a_", lambda _body: b"ids")
+
+    hints = {each[each["command"]]: each["hint"] for each in sent if "hint" in each}
+    assert hints == {schema.VERSION: schema.VERSION_KEY, schema.DELIVERY: schema.BY_ID}
+
+
 # Deliveries
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +28,16 @@ async def motor(address: str, database: Database) -> AsyncIterator[schema.Databa
     client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(address, replicaSet="rs0")
     yield client[database.name]
     client.close()
+
+
+@pytest.fixture
+def _far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine that shows the time of another zone."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 def version_id(second: int, number: int = 0) -> ObjectId:
@@ -77,6 +88,19 @@ async def test_versions_count_that_were_written_before_the_moment(
     await count_base(motor, now=NOW)
 
     assert bases(database) == {LAB: 21}
+
+
+@pytest.mark.usefixtures("_far_east")
+async def test_the_zone_of_the_machine_moves_no_version_behind_the_moment(
+    motor: schema.Database, database: Database
+) -> None:
+    database[schema.VERSION].insert_many(
+        [a_record(LAB, 1, at=BEFORE - 1_000), a_record(LAB, 20, at=BEFORE + 3_600_000)]
+    )
+
+    await count_base(motor, now=NOW)
+
+    assert bases(database) == {LAB: 1}
 
 
 async def test_documents_count_that_were_added_before_the_moment(

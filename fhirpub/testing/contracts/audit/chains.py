@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from fhirpub.storage.audit_contract import (
     AuditQuery,
     SealedBlock,
 )
+from fhirpub.storage.contract import MAX_PAGE_BYTES
 from fhirpub.storage.store import Store
 from fhirpub.testing.samples import new_id
 
@@ -104,6 +106,17 @@ class AuditChainContract:
             (AuditQuery(keys=(5,), size=1), [3]),
             (AuditQuery(before=(3_000, 3)), [2, 1]),
             (AuditQuery(before=(3_000, 4)), [3, 2, 1]),
+            (AuditQuery(before=(2_999, 9)), [2, 1]),
+            (AuditQuery(before=(1_000, 1)), []),
+            (AuditQuery(before=(3_000, 3), until=1_000), [1]),
+            (AuditQuery(before=(2_000, 2), until=5_000), [1]),
+            (AuditQuery(since=0, until=0), []),
+            (AuditQuery(since=3_000), [3]),
+            (AuditQuery(since=3_001), []),
+            (AuditQuery(until=999), []),
+            (AuditQuery(keys=(2**63 - 1, 5)), [3]),
+            (AuditQuery(keys=(5,), limit=1), [3]),
+            (AuditQuery(size=len(_RECORD)), [3]),
             (AuditQuery(keys=(5,), before=(3_000, 3), until=2_500), [1]),
         ],
     )
@@ -118,6 +131,95 @@ class AuditChainContract:
         blocks = await store.find_audit_blocks(tenant, query)
 
         assert [block.number for block in blocks] == found
+
+    async def test_blocks_of_one_moment_are_found_in_the_descending_order_of_their_numbers(
+        self, store: Store
+    ) -> None:
+        tenant = new_id()
+        for number in (1, 2, 3):
+            await store.put_audit_block(a_block(tenant, number, [5], first=7))
+
+        for keys in ((), (5,)):
+            found = await store.find_audit_blocks(tenant, AuditQuery(keys=keys))
+            rest = await store.find_audit_blocks(tenant, AuditQuery(keys=keys, before=(7, 2)))
+
+            assert [block.number for block in found] == [3, 2, 1]
+            assert [block.number for block in rest] == [1]
+
+    async def test_a_chain_of_large_blocks_is_read_in_several_pages(self, store: Store) -> None:
+        tenant = new_id()
+        for number in (1, 2, 3):
+            large = a_block(tenant, number)
+            block = replace(large.block, records=b"x" * (MAX_PAGE_BYTES // 2 - 1) + b"\n")
+            await store.put_audit_block(replace(large, block=block))
+
+        found: list[AuditBlock] = []
+        while page := await store.audit_chain(tenant, after=len(found)):
+            assert len(page) < 3
+            found += page
+
+        assert [block.number for block in found] == [1, 2, 3]
+
+    async def test_a_block_of_the_first_moment_is_found_without_a_time(self, store: Store) -> None:
+        tenant = new_id()
+        await store.put_audit_block(a_block(tenant, first=0))
+
+        assert len(await store.find_audit_blocks(tenant, AuditQuery())) == 1
+        assert len(await store.find_audit_blocks(tenant, AuditQuery(since=0))) == 1
+        assert await store.find_audit_blocks(tenant, AuditQuery(since=1)) == []
+
+    async def test_a_chain_has_nothing_behind_its_last_block(self, store: Store) -> None:
+        tenant = new_id()
+        await store.put_audit_block(a_block(tenant))
+
+        for after in (1, 2**63 - 1):
+            assert await store.audit_chain(tenant, after=after) == []
+
+    async def test_tenants_with_a_chain_are_listed_in_order_the_service_first(
+        self, store: Store
+    ) -> None:
+        tenants = sorted(new_id() for _ in range(3))
+        for tenant in (*tenants[::-1], "", tenants[0]):
+            number = (await store.audit_end(tenant))[0] + 1
+            await store.put_audit_block(a_block(tenant, number))
+
+        assert [*await store.audited_tenants()] == ["", *tenants]
+
+    async def test_a_deletion_leaves_the_chains_of_other_tenants_as_they_are(
+        self, store: Store
+    ) -> None:
+        tenant, other = new_id(), new_id()
+        blocks = [a_block(tenant, number, [5]) for number in (1, 2)]
+        theirs = [a_block(other, number, [6]) for number in (1, 2)]
+        for sealed in (*blocks, *theirs):
+            await store.put_audit_block(sealed)
+            await store.put_audit_checkpoint(sealed.block.tenant, sealed.block.number, "one")
+
+        await store.delete_audit_blocks(tenant, blocks)
+
+        assert [block.number for block in await store.audit_chain(other)] == [1, 2]
+        found = await store.find_audit_blocks(other, AuditQuery(keys=(6,)))
+        assert [block.number for block in found] == [2, 1]
+        assert [*await store.audit_checkpoints(other)] == [(1, "one"), (2, "one")]
+        assert [*await store.audit_checkpoints(tenant)] == [(2, "one")]
+
+    async def test_a_deletion_of_no_block_deletes_nothing(self, store: Store) -> None:
+        tenant = new_id()
+        await store.put_audit_block(a_block(tenant))
+        await store.put_audit_checkpoint(tenant, 1, "one")
+
+        await store.delete_audit_blocks(tenant, [])
+
+        assert len(await store.audit_chain(tenant)) == 1
+        assert [*await store.audit_checkpoints(tenant)] == [(1, "one")]
+
+    async def test_checkpoints_of_another_chain_are_not_returned(self, store: Store) -> None:
+        tenant, other = new_id(), new_id()
+        await store.put_audit_checkpoint(tenant, 1, "ours")
+        await store.put_audit_checkpoint(other, 1, "theirs")
+
+        assert [*await store.audit_checkpoints(tenant)] == [(1, "ours")]
+        assert [*await store.audit_checkpoints(other)] == [(1, "theirs")]
 
     async def test_a_long_block_is_found_by_the_time_of_its_last_record(
         self, store: Store

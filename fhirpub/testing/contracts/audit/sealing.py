@@ -56,6 +56,19 @@ def blocks_of(unsealed: UnsealedAudit) -> list[SealedBlock]:
     return blocks
 
 
+def a_copy(tenant: str, number: int) -> SealedBlock:
+    """Return a block that was made of nothing that is here.
+
+    Args:
+        tenant: The id of its tenant.
+        number: Its number.
+    """
+    block = AuditBlock(
+        tenant=tenant, number=number, first=1, last=1, records=_RECORD, hashes=b"h" * HASH_BYTES
+    )
+    return SealedBlock(block=block, keys=frozenset())
+
+
 class AuditContract:
     """Every durable record is sealed once, and a chain has no gap and no second branch."""
 
@@ -215,37 +228,18 @@ class AuditContract:
         assert [block.records for block in chain] == [b"0\n", b"1\n", b"2\n"]
         assert await seal_all(store) == []
 
-    async def test_a_limit_leaves_the_rest_to_the_next_call(self, store: Store) -> None:
+    async def test_a_block_whose_number_is_taken_is_not_added(self, store: Store) -> None:
         tenant = new_id()
-        for number in range(5):
-            await store.add_audit_records({tenant: b"%d\n" % number})
-        await store.unsealed_audit(limit=1)
-
-        unsealed = await store.unsealed_audit(limit=2)
-
-        assert [entry.records for entry in unsealed.entries] == [b"0\n", b"1\n"]
-        assert not unsealed.is_complete
-
-    async def test_large_records_are_returned_in_several_pages(self, store: Store) -> None:
-        tenant, large = new_id(), b"x" * (5 * 1024 * 1024) + b"\n"
-        for _ in range(5):
-            await store.add_audit_records({tenant: large})
-
+        await store.add_audit_records({tenant: _RECORD})
         unsealed = await read_unsealed(store)
+        taken = a_copy(tenant, 1)
+        await store.put_audit_block(taken)
 
-        assert 1 <= len(unsealed.entries) < 5
-        assert not unsealed.is_complete
+        assert not await store.seal_audit(blocks_of(unsealed), unsealed)
 
-    async def test_the_ends_of_tenants_without_entries_are_returned_if_they_are_needed(
-        self, store: Store
-    ) -> None:
-        known, new = new_id(), new_id()
-        await store.add_audit_records({known: _RECORD})
+        assert await store.audit_chain(tenant) == [taken.block]
         (block,) = await seal_all(store)
-
-        unsealed = await store.unsealed_audit(limit=9, tenants=[known, new])
-
-        assert unsealed.ends == {known: (1, block.end), new: (0, b"")}
+        assert (block.number, block.records) == (2, _RECORD)
 
     async def test_a_block_may_hold_records_that_were_never_handed_in(self, store: Store) -> None:
         tenant = new_id()

@@ -129,6 +129,51 @@ class EncryptionContract:
         assert await store.tenant(tenant.id) == replace(tenant, salt=b"newer")
         assert await store.signing_keys("sandbox") == [replace(key, private_pem=b"newer")]
 
+    async def test_a_stored_secret_is_replaced_at_its_owner_alone(self, store: Store) -> None:
+        one, other = (Tenant.new(name, created=5) for name in ("one", "other"))
+        other = replace(other, salt=one.salt)
+        keys = [a_key("a"), a_key("b"), replace(a_key("c"), environment="production")]
+        for tenant in (one, other):
+            await store.put_tenant(tenant)
+        for key in keys:
+            await store.put_signing_key(key)
+        secrets = {secret.owner: secret for secret in await store.stored_secrets()}
+
+        for owner in (one.id, "sandbox/a"):
+            assert await store.replace_stored_secret(secrets[owner], b"new")
+
+        assert await store.tenant(one.id) == replace(one, salt=b"new")
+        assert await store.tenant(other.id) == other
+        expected = [replace(keys[0], private_pem=b"new"), keys[1]]
+        assert await store.signing_keys("sandbox") == expected
+        assert await store.signing_keys("production") == keys[2:]
+
+    async def test_a_secret_of_an_owner_that_is_not_there_is_not_replaced(
+        self, store: Store
+    ) -> None:
+        tenant = Tenant.new("Lab", created=5)
+        await store.put_tenant(tenant)
+        await store.put_signing_key(a_key("a"))
+
+        for secret in await store.stored_secrets():
+            moved = replace(secret, owner=f"{secret.owner}2")
+            assert not await store.replace_stored_secret(moved, b"new")
+
+        assert await store.tenant(tenant.id) == tenant
+        assert await store.signing_keys("sandbox") == [a_key("a")]
+
+    async def test_a_key_that_cannot_be_decrypted_is_retired_as_it_is_stored(
+        self, store: Store, other_store: Store
+    ) -> None:
+        _use(KEY, store)
+        key = a_key("a", private_pem=PEM)
+        await store.put_signing_key(key)
+        new = a_key("b", created=9, private_pem=PEM)
+
+        assert await other_store.rotate_signing_key(new, expected=["a"])
+
+        assert await store.signing_keys("sandbox") == [replace(key, retired=9), new]
+
     async def test_the_secrets_of_all_environments_are_listed(self, store: Store) -> None:
         await store.put_signing_key(a_key("a"))
         await store.put_signing_key(replace(a_key("b"), environment="production"))

@@ -88,6 +88,30 @@ class CredentialContract:
 
         assert await store.tenant(_TENANT.id) == replace(_TENANT, name="Labor Süd", disabled=True)
 
+    async def test_a_disabled_tenant_is_enabled_by_a_change(self, store: Store) -> None:
+        await store.put_tenant(replace(_TENANT, disabled=True))
+
+        await store.change_tenant(_TENANT.id, disabled=False)
+
+        assert await store.tenant(_TENANT.id) == _TENANT
+
+    async def test_a_change_of_nothing_changes_nothing(self, store: Store) -> None:
+        tenant = replace(_TENANT, disabled=True)
+        await store.put_tenant(tenant)
+
+        await store.change_tenant(tenant.id)
+
+        assert await store.tenant(tenant.id) == tenant
+
+    async def test_a_change_of_a_tenant_leaves_all_others_as_they_are(self, store: Store) -> None:
+        other = Tenant.new("Laboratorio Dos", created=6)
+        for tenant in (_TENANT, other):
+            await store.put_tenant(tenant)
+
+        await store.change_tenant(_TENANT.id, name="Labor Süd", disabled=True)
+
+        assert await store.tenant(other.id) == other
+
     async def test_a_change_of_an_unknown_tenant_adds_none(self, store: Store) -> None:
         await store.change_tenant(_TENANT.id, name="Labor Süd")
 
@@ -109,6 +133,20 @@ class CredentialContract:
         await store.put_tenant(tenants[1])
 
         assert [tenant.created for tenant in await store.tenants()] == [10, 20, 30]
+
+    async def test_what_was_created_in_one_moment_is_listed_in_the_order_of_ids(
+        self, store: Store
+    ) -> None:
+        ids = [f"{number}1111111-1111-4111-8111-111111111111" for number in (3, 1, 2)]
+        for id_ in ids:
+            await store.put_tenant(replace(_TENANT, id=id_))
+            await store.put_client(a_client(id=id_, created=5))
+            await store.put_signing_key(a_key(id_, created=5))
+
+        keys = await store.signing_keys("sandbox")
+        assert [tenant.id for tenant in await store.tenants()] == sorted(ids)
+        assert [client.id for client in await store.clients()] == sorted(ids)
+        assert [key.kid for key in keys] == sorted(ids)
 
     async def test_a_client_comes_back_as_it_was_put(self, store: Store, reader: Store) -> None:
         client = a_client(
