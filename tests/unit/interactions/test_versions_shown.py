@@ -48,9 +48,7 @@ R4 = "http://hl7.org/fhir/StructureDefinition/"
 
 
 def context_of(store: Any = None) -> Context:
-    found = SimpleNamespace(
-        resources=store, fhir_url=BASE, types={"DiagnosticReport": REPORT}
-    )
+    found = SimpleNamespace(resources=store, fhir_url=BASE, types={"DiagnosticReport": REPORT})
     return cast("Context", found)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.interactions.identity import stored_rules
 from fhirpub.interactions.identity.stored_rules import (
     changed_rules,
     described_rules,
@@ -141,11 +142,14 @@ async def test_what_only_the_last_tenant_has_is_found(filled: SqliteStore) -> No
     assert "1 of 1 resources" in await refusal(filled, {}, Flag=UPPER)
 
 
-async def test_more_resources_than_a_page_has_are_counted(filled: SqliteStore) -> None:
-    for number in range(101):
+async def test_more_resources_than_a_page_has_are_counted(
+    filled: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_rules, "_PAGE", 3)
+    for number in range(7):
         await stored(filled, f"a-{number}")
 
-    assert "101 of 101 resources" in await refusal(filled, {}, Flag=UPPER)
+    assert "7 of 7 resources" in await refusal(filled, {}, Flag=UPPER)
 
 
 async def test_each_resource_counts_once_however_many_versions_it_has(
@@ -218,11 +222,14 @@ async def test_an_erasure_that_leaves_no_key_does_not_count(
     await refuse_other_keys(filled, types(Flag=UPPER, List=None), {})
 
 
-async def test_more_erasures_than_a_page_has_are_counted(filled: SqliteStore) -> None:
-    for _ in range(101):
+async def test_more_erasures_than_a_page_has_are_counted(
+    filled: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_rules, "_PAGE", 3)
+    for _ in range(7):
         await filled.put_erasure(erased())
 
-    assert "101 of 101 resources" in await refusal(filled, {}, Flag=UPPER)
+    assert "7 of 7 resources" in await refusal(filled, {}, Flag=UPPER)
 
 
 async def test_what_is_erased_and_what_is_not_are_counted_together(filled: SqliteStore) -> None:
