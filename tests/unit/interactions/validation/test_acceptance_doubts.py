@@ -1,4 +1,4 @@
-"""The first doubt ends the short way; what it accepts, the long way accepts with the same words."""
+"""The first doubt ends the short way; what it accepts, the long way accepts in the same words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from fhirpub.app.context import create_context
 from fhirpub.config.patients import PatientsConfig
-from fhirpub.config.settings import Config
+from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.errors import Issue
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.submission.parameters import from_parameters
@@ -78,7 +78,9 @@ RIGHT: dict[str, Body] = {
     "with several documents": changed(
         lambda body: entry(body, 2)["presentedForm"].append(document(b"more"))
     ),
-    "without a document": changed(lambda body: entry(body, 2).pop("presentedForm")),
+    "with a wrong hash": changed(
+        lambda body: entry(body, 2)["presentedForm"][0].update(hash="0" * 64)
+    ),
     "with an unknown code": changed(
         lambda body: entry(body, 2)["category"][0]["coding"][0].update(code="nonsense")
     ),
@@ -93,6 +95,7 @@ WRONG: dict[str, Body] = {
     "a part that is not sent": changed(lambda body: body["parameter"].pop(1)),
     "a status of updates": changed(lambda body: entry(body, 2).update(status="entered-in-error")),
     "no status": changed(lambda body: entry(body, 2).pop("status")),
+    "no document": changed(lambda body: entry(body, 2).pop("presentedForm")),
     "no identifier": changed(lambda body: entry(body, 2).pop("identifier")),
     "two identifiers": changed(
         lambda body: entry(body, 2)["identifier"].append({"system": "urn:s", "value": "2"})
@@ -103,8 +106,6 @@ WRONG: dict[str, Body] = {
     "a modifier": changed(lambda body: entry(body, 2).update(modifierExtension=[NOTE])),
     "a modifier of a part": changed(lambda body: entry(body, 0).update(modifierExtension=[NOTE])),
     "rules of the envelope": changed(lambda body: body.update(implicitRules="urn:rules")),
-    "a wrong hash": changed(lambda body: entry(body, 2)["presentedForm"][0].update(hash="0" * 64)),
-    "no base64": changed(lambda body: entry(body, 2)["presentedForm"][0].update(data="?")),
     "another patient": changed(
         lambda body: entry(body, 2).update(subject={"reference": "Patient/p2"})
     ),
@@ -145,6 +146,18 @@ def test_what_is_wrong_is_left_to_the_long_way(body: Body) -> None:
 @pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_refused_alike_both_ways(body: Body) -> None:
     assert alike(body)
+
+
+def test_a_document_that_cannot_be_read_is_refused_alike_both_ways() -> None:
+    assert alike(changed(lambda body: entry(body, 2)["presentedForm"][0].update(data="?")))
+
+
+def test_a_wrong_hash_is_left_to_the_long_way_where_it_is_refused() -> None:
+    config = replace(Config(), fhir=FhirConfig(hash_check="strict"))
+    context = create_context(config, clock=lambda: 1_800_000_000_000)
+
+    assert remarks(RIGHT["with a wrong hash"], context) is None
+    assert alike(RIGHT["with a wrong hash"], context)
 
 
 def test_what_was_known_before_is_remarked_first() -> None:
