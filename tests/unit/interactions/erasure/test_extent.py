@@ -101,6 +101,15 @@ async def test_the_newest_version_of_each_member_is_covered(store: SqliteStore) 
     }
 
 
+async def test_a_member_that_the_newest_version_does_not_bring_is_covered(
+    store: SqliteStore,
+) -> None:
+    first = await added(store, a_version(members=(a_version(id=new_member_id()),)))
+    await added(store, successor(first, members=()))
+
+    assert {*(await extent(store, first)).members} == {first.members[0].id}
+
+
 async def test_events_of_all_versions_are_covered(store: SqliteStore) -> None:
     first = await added(
         store, a_version(events=b'[{"type":"report.created"},{"type":"patient.moved"}]')
