@@ -150,7 +150,7 @@ async def test_resources_of_other_tenants_are_not_meant(store: SqliteStore) -> N
 
 async def test_an_identifier_means_what_was_registered_under_it(store: SqliteStore) -> None:
     key = ("urn:s", "7")
-    named = {"system": key[0], "value": key[1]}
+    named: dict[str, Any] = {"system": key[0], "value": key[1]}
     wanted = await stored(store, id=TENANT.resource_id("Observation", *key), **named)
     await stored(store, **named)
 

@@ -76,7 +76,7 @@ def test_a_token_is_good_until_its_end() -> None:
 
 
 def test_it_ends_with_its_last_millisecond() -> None:
-    assert proved(at=NOW + 599.999)
+    assert proved(at=NOW + 599.999).until
     assert refusal(at=NOW + 600) == ("expired", RequestProblem.TOKEN_EXPIRED)
 
 
@@ -90,32 +90,34 @@ def test_an_end_between_two_milliseconds_is_the_earlier_one() -> None:
 
 
 def test_it_may_be_issued_a_minute_ahead() -> None:
-    assert proved(iat=NOW + 60)
+    assert proved(iat=NOW + 60).until
     assert refusal(iat=NOW + 61) == ("iat lies ahead", RequestProblem.TOKEN_INVALID)
 
 
 def test_a_longer_leeway_counts_for_when_it_was_issued() -> None:
-    assert proved(iat=NOW + 90, leeway=90)
+    assert proved(iat=NOW + 90, leeway=90).until
     assert refusal(iat=NOW + 91, leeway=90)[0] == "iat lies ahead"
 
 
 def test_a_shorter_leeway_leaves_the_minute() -> None:
-    assert proved(iat=NOW + 60, leeway=5)
+    assert proved(iat=NOW + 60, leeway=5).until
 
 
 def test_it_is_good_from_its_first_millisecond_without_a_leeway() -> None:
-    assert proved(nbf=NOW)
+    assert proved(nbf=NOW).until
     assert refusal(nbf=NOW, at=NOW - 0.001)[0] == "nbf lies ahead"
 
 
 def test_the_leeway_lets_it_begin_sooner() -> None:
-    assert proved(nbf=NOW + 10, leeway=10)
+    assert proved(nbf=NOW + 10, leeway=10).until
     assert refusal(nbf=NOW + 11, leeway=10)[0] == "nbf lies ahead"
 
 
 @pytest.mark.parametrize("missing", ["iat", "nbf"])
 def test_when_it_begins_need_not_be_stated(missing: str) -> None:
-    assert proved(**{missing: None})
+    changes: dict[str, Any] = {missing: None}
+
+    assert proved(**changes).until
 
 
 @pytest.mark.parametrize("name", ["exp", "iat", "nbf"])
@@ -157,7 +159,7 @@ def test_a_token_for_another_purpose_is_refused() -> None:
 
 
 def test_a_token_that_is_called_so_in_its_claims_is_one() -> None:
-    assert proved(typ="Bearer")
+    assert proved(typ="Bearer").until
 
 
 def test_the_certificate_that_it_is_bound_to_is_returned() -> None:

@@ -248,7 +248,7 @@ def test_two_rings_are_both_found() -> None:
 
 def test_a_thousand_members_in_a_row_are_searched_without_recursion() -> None:
     row = [
-        result(f"o{number}", **({"hasMember": refer_to(f"o{number + 1}")} if number < 999 else {}))
+        result(f"o{number}", hasMember=refer_to(f"o{number + 1}") if number < 999 else None)
         for number in range(1_000)
     ]
 

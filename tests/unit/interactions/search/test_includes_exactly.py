@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fhirpub.interactions.search.includes import Include, Included, parse_include
@@ -11,7 +13,7 @@ from tests.unit.interactions.search.test_includes import TYPES
 REPORT, OBSERVATION = "DiagnosticReport", "Observation"
 
 
-def followed(type_name: str = REPORT, **fields: str) -> set[tuple[str, str]]:
+def followed(type_name: str = REPORT, **fields: Any) -> set[tuple[str, str]]:
     return {*Include(**fields).references_of(TYPES[type_name])}
 
 
