@@ -156,7 +156,7 @@ async def test_a_fault_of_the_plugin_is_logged_with_its_place_and_no_claim(corp:
     (line,) = logs
     assert (line["event"], line["log_level"]) == ("claims not read", "error")
     assert line["issuer"] == "corp"
-    assert "test_holders.py" in line["place"]
+    assert "test_trust_holders.py" in line["place"]
     assert "s3cret" not in str(line)
 
 
