@@ -290,3 +290,16 @@ async def test_what_was_fetched_slowly_is_as_old_as_the_question(
     await kids(keys)
 
     assert len(site.asked) == 2
+
+
+async def test_while_a_site_is_away_unknown_keys_cause_no_more_fetches(
+    lasting: PublishedKeys, site: Site, clock: HandClock
+) -> None:
+    await kids(lasting)
+    site.answer = AWAY
+    clock.pass_seconds(300)
+    await kids(lasting)
+    clock.pass_seconds(9.999)
+
+    assert [await kids(lasting, kid) for kid in ("b", "c")] == ["a", "a"]
+    assert len(site.asked) == 2

@@ -10,6 +10,7 @@ import pytest
 from fhirpub.auth.assertions.key_set import check_key_set, read_key_set
 from fhirpub.auth.assertions.signing import new_key_pair, sign_assertion
 from fhirpub.auth.assertions.verification import Assertion, open_assertion, verify_assertion
+from fhirpub.auth.jwt import parse_segments
 from fhirpub.errors import ConfigurationError
 from tests.unit.auth.assertions.signing import AUDIENCE, CLIENT_ID, NOW, pair
 
@@ -121,3 +122,11 @@ def test_a_public_key_signs_nothing() -> None:
 
     with pytest.raises(ConfigurationError, match="no private key"):
         sign(public)
+
+
+def test_the_header_has_nothing_but_the_algorithm_the_key_and_the_type() -> None:
+    private, _public = new_key_pair()
+
+    header = parse_segments(sign(private)).header
+
+    assert dict(header) == {"alg": "ES384", "kid": private["kid"], "typ": "JWT"}

@@ -238,3 +238,12 @@ async def test_a_token_of_no_issuer_is_not_opened(corp: Corp) -> None:
     assert corp.issuers.open("a.b.c") is None
     assert corp.issuers.open(corp.token(iss="https://other.example")) is None
     assert corp.issuers.open(corp.token(iss=[CORP])) is None
+
+
+async def test_a_known_key_is_not_fetched_again_for_each_token(corp: Corp) -> None:
+    await corp.admit_holder()
+    asked = len(corp.site.asked)
+    corp.clock.pass_seconds(31)
+    await corp.admit_holder()
+
+    assert len(corp.site.asked) == asked
