@@ -151,6 +151,10 @@ def test_a_number_is_above_another_by_what_it_is() -> None:
     assert numbers_meant_by("lt", number, place=place) == [TimeMatch(before=50)]
     assert numbers_meant_by("sa", number, place=place) == [TimeMatch(from_=51)]
     assert numbers_meant_by("eb", number, place=place) == [TimeMatch(until=50)]
+    assert numbers_meant_by("le", number, place=place) == [
+        TimeMatch(before=50),
+        TimeMatch(until=51),
+    ]
     assert numbers_meant_by("ge", number, place=place) == [
         TimeMatch(after=51),
         TimeMatch(from_=50),
