@@ -100,3 +100,27 @@ def test_a_request_without_an_assertion_alone_is_refused(
 
     assert (refused.value.error, str(refused.value)) == (error, words)
     assert refused.value.client == client
+
+
+@pytest.mark.parametrize("header", ["Basic ?", basic("me"), basic(":x"), basic("me:%zz")])
+def test_basic_from_which_nothing_can_be_read_is_of_no_client(header: str) -> None:
+    with pytest.raises(TokenRefused) as refused:
+        read_revocation(message({"token": "t"}, header))
+
+    assert (refused.value.error, refused.value.client) == ("invalid_client", "")
+
+
+def test_an_assertion_that_can_be_none_is_of_no_client() -> None:
+    with pytest.raises(TokenRefused) as refused:
+        read_assertion(message({**ASSERTED, "client_assertion": "a.b.c"}))
+
+    assert (refused.value.error, refused.value.client) == ("invalid_client", "")
+
+
+def test_a_reason_that_must_not_be_sent_is_left_out() -> None:
+    body = b'{"token": "t\t"}'
+
+    with pytest.raises(TokenRefused) as refused:
+        read_revocation(Message(content_type="application/json", body=body))
+
+    assert str(refused.value) == "the body is not valid JSON"

@@ -65,3 +65,31 @@ async def test_the_document_that_is_missing_is_named(site: Site) -> None:
     site.documents.clear()
 
     assert await problem(site) == "openid-configuration: status 404"
+
+
+@pytest.mark.parametrize("keys", ["http://127.0.0.1:9000/keys", "https://keys.example/a"])
+async def test_an_issuer_on_this_machine_may_have_its_keys_with_or_without_https(
+    keys: str,
+) -> None:
+    issuer, site = "http://127.0.0.1:9000", Site()
+    site.publish(issuer, b"", jwks_uri=keys)
+    site.documents[keys] = b"the keys"
+
+    assert (await discovering(site.fetch)(issuer, "t")).body == b"the keys"
+
+
+@pytest.mark.parametrize("keys", ["ftp://127.0.0.1/keys", "http:/keys", "//127.0.0.1/keys", ""])
+async def test_an_issuer_on_this_machine_has_its_keys_nowhere_else(keys: str) -> None:
+    issuer, site = "http://127.0.0.1:9000", Site()
+    site.publish(issuer, b"", jwks_uri=keys)
+    site.documents[keys] = b"the keys"
+
+    assert (await problem(site, issuer)).endswith("or without a jwks_uri")
+
+
+async def test_what_is_not_found_has_no_keys(site: Site) -> None:
+    site.documents.clear()
+
+    found = await discovering(site.fetch)(CORP, "t")
+
+    assert (found.body, found.cache_control) == (b"", "")
