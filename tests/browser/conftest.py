@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -11,6 +12,18 @@ from fhirpub.config.loader import variable
 from tests.browser.chromium import launch
 from tests.browser.visits import VIEWS, View, Visiting, visiting
 from tests.node.packages import skipping_without_packages
+
+_HERE = Path(__file__).parent
+_ONLY_FULL = pytest.mark.skip(reason="scripts/test --full visits pages in a browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests of this folder outside of the full round: they take a browser of 300 MB."""
+    if variable("FHIRPUB_TEST_FULL"):
+        return
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(_ONLY_FULL)
 
 
 # Playwright marks the event loop as running between its calls, in which asynchronous tests of the
@@ -32,19 +45,7 @@ def visit(browser: Browser) -> Iterator[Visiting]:
         yield begin
 
 
-_ALWAYS = {"360-dark", "1440-light-noscript"}
-"""Of each width, of each theme, and with and without scripts."""
-_RARELY = pytest.mark.skipif(
-    not variable("FHIRPUB_TEST_FULL"), reason="scripts/test --full visits pages in all views"
-)
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(view, marks=() if str(view) in _ALWAYS else _RARELY, id=str(view))
-        for view in VIEWS
-    ]
-)
+@pytest.fixture(params=VIEWS, ids=str)
 def view(request: pytest.FixtureRequest) -> View:
     """Each way to look at a page: narrow and wide, light and dark, with and without scripts."""
     found: View = request.param
