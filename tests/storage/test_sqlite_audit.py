@@ -84,15 +84,15 @@ async def test_versions_that_were_passed_over_are_not_read_again(
 
 
 async def test_a_page_of_writes_ends_at_the_last_of_them(store: SqliteStore) -> None:
-    await add(store, b"1", b"", b"2", b"", b"3")
+    await add(store, b"1", b"", b"2", b"3", b"", b"4")
 
-    first = await store.unsealed_audit(limit=2)
+    first = await store.unsealed_audit(limit=3)
     assert await store.seal_audit(blocks_of(first), first)
-    rest = await store.unsealed_audit(limit=2)
+    rest = await store.unsealed_audit(limit=3)
 
-    assert [entry.records for entry in first.entries] == [b"1", b"2"]
+    assert [entry.records for entry in first.entries] == [b"1", b"2", b"3"]
     assert (first.is_complete, rest.is_complete) == (False, True)
-    assert [entry.records for entry in rest.entries] == [b"3"]
+    assert [entry.records for entry in rest.entries] == [b"4"]
 
 
 async def test_an_entry_names_the_row_that_it_was_read_from(store: SqliteStore) -> None:
