@@ -7,6 +7,7 @@ import random
 from decimal import Decimal
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,3 +165,44 @@ def test_the_markup_of_a_narrative_does_not_count(one: str, other: str) -> None:
 )
 def test_another_narrative_is_different(one: str, other: str) -> None:
     assert canonical({"div": one}) != canonical({"div": other})
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        ("0.00", b"0"),
+        ("-0.0", b"0"),
+        ("5.0", b"5"),
+        ("-5.00", b"-5"),
+        ("1E+15", b"1000000000000000"),
+        ("9999999999999999.0", b"9999999999999999"),
+        ("1E+16", orjson.dumps(1e16)),
+        ("1.50", b"1.5"),
+        ("12345678901234567890", b"12345678901234567890"),
+        ("123456789012345678901234.5", b"1234567890123456789012345e-1"),
+        ("-0.12345678901234567890", b"-1234567890123456789e-19"),
+    ],
+)
+def test_a_number_is_written_in_one_way(number: str, written: bytes) -> None:
+    assert canonical(Decimal(number)) == written
+
+
+@pytest.mark.parametrize(
+    ("number", "written"), [(2.0, b"2"), (-2.0, b"-2"), (1e16, orjson.dumps(1e16))]
+)
+def test_a_float_that_is_an_integer_is_written_as_one(number: float, written: bytes) -> None:
+    assert canonical({"a": [number]}) == b'{"a":[' + written + b"]}"
+
+
+def test_names_are_in_one_order_and_a_narrative_keeps_its_name() -> None:
+    div = f"<div {XHTML}>a</div>"
+
+    found = canonical({"status": "generated", "div": div})
+
+    assert found.startswith(b'{"div":"<')
+    assert json.loads(found)["status"] == "generated"
+
+
+def test_a_value_of_another_type_is_a_fault() -> None:
+    with pytest.raises(TypeError):
+        canonical({"a": {1, 2}})
