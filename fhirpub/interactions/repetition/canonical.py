@@ -35,7 +35,7 @@ def canonical(value: Any) -> bytes:
     its zone is a setting.
     """
     text = _encode(value)
-    if b".0" in text:  # maybe a number such as 1.0, which the encoder does not write as 1
+    if b".0" in text or b"e+" in text:  # maybe 1.0, which is not written as 1, or a large number
         text = _encode(_with_integers(value))
     if b'"div":"' in text:
         text = _DIV.sub(_in_canonical_xml, text)
@@ -59,15 +59,23 @@ def _encode(value: Any) -> bytes:
 
 
 def _with_integers(value: Any) -> Any:
-    """Return a copy in which a float that is an integer is one; nested no deeper than a body."""
+    """Return a copy in which a float that is an integer is one; nested no deeper than a body.
+
+    A large one stays a float, in its one spelling.
+    """
     kind = type(value)
     if kind is dict:
         return {name: _with_integers(member) for name, member in value.items()}
     if kind is list:
         return [_with_integers(member) for member in value]
-    if kind is float and value.is_integer() and abs(value) < 10**_MAX_DIGITS:
-        return int(value)
+    if kind is float and value.is_integer():
+        return int(value) if abs(value) < 10**_MAX_DIGITS else _float(value)
     return value
+
+
+def _float(value: float) -> orjson.Fragment:
+    """Write 1e16 as 1e16: some versions of the encoder do, and others write 1e+16."""
+    return orjson.Fragment(orjson.dumps(value).replace(b"e+", b"e"))
 
 
 def _decimal(value: Any) -> orjson.Fragment:
@@ -82,7 +90,7 @@ def _decimal(value: Any) -> orjson.Fragment:
     if abs(value) < 10**_MAX_DIGITS and value == int(value):
         return orjson.Fragment(str(int(value)))
     if Decimal(repr(nearest := float(value))) == value:
-        return orjson.Fragment(orjson.dumps(nearest))
+        return _float(nearest)
     written = "".join(map(str, digits))
     plain = written.rstrip("0")
     power = int(exponent) + len(written) - len(plain)
