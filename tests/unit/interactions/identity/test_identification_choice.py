@@ -133,6 +133,7 @@ def test_without_candidates_nothing_is_chosen() -> None:
     [
         (({"code": "ACSN"},), "1"),
         (({"code": "PLAC"}, {"code": "ACSN"}), "1"),
+        (({"code": "ACSN"}, {"code": "PLAC"}), "1"),
         (({"system": "urn:t", "code": "FILL"},), "1"),
         (({"code": "FILL"},), None),
         (({"system": "urn:u", "code": "FILL"},), None),

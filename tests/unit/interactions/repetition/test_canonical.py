@@ -222,3 +222,8 @@ def test_names_are_in_one_order_and_a_narrative_keeps_its_name() -> None:
 def test_a_value_of_another_type_is_a_fault() -> None:
     with pytest.raises(TypeError):
         canonical({"a": {1, 2}})
+
+
+@pytest.mark.parametrize("time", ["2026-02-30T08:15:00+00:00", "0001-01-01T00:00:00+14:00"])
+def test_a_time_that_cannot_be_stored_is_as_it_was_sent(time: str) -> None:
+    assert json.loads(canonical({"issued": time})) == {"issued": time}

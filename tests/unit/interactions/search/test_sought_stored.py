@@ -166,6 +166,8 @@ def test_a_number_is_above_another_by_what_it_is() -> None:
 
     assert numbers_meant_by("gt", number, place=place) == [TimeMatch(after=51)]
     assert numbers_meant_by("lt", number, place=place) == [TimeMatch(before=50)]
+    assert numbers_meant_by("eq", number, place=place) != numbers_meant_by("eq", number)
+    assert numbers_meant_by("ap", number, place=place) != numbers_meant_by("ap", number)
     assert numbers_meant_by("sa", number, place=place) == [TimeMatch(from_=51)]
     assert numbers_meant_by("eb", number, place=place) == [TimeMatch(until=50)]
     assert numbers_meant_by("le", number, place=place) == [
