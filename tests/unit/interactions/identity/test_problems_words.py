@@ -141,6 +141,7 @@ def test_a_type_has_twenty_codings_at_most(schemas: Schemas, rule: IdentifierRul
     (found,) = issues(schemas, rule, coded(21))
     assert (found.code, found.expression) == ("too-costly", "identifier[0].type")
     assert found.diagnostics == "must not have more than 20 codings"
+    assert found.details is ContentProblem.IDENTIFIER_INVALID
 
 
 def test_as_many_as_there_may_be_are_right(schemas: Schemas) -> None:
