@@ -17,6 +17,9 @@ import orjson
 from fhirpub.fhir.narrative import canonical_narrative
 from fhirpub.fhir.times import UnstorableTime, to_utc
 
+_WRITES_PLUS = orjson.dumps(1e16) == b"1e+16"
+"""Whether the encoder writes a large number as it was written before: 3.11 writes 1e16."""
+_LARGE = re.compile(rb"(?<=[0-9])e(?=[0-9])")
 _MAX_DIGITS = 16
 """Longer integers are written with an exponent by the encoder, if they come as a float."""
 _CLOCK = rb"T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{2}:[0-9]{2}"
@@ -35,7 +38,7 @@ def canonical(value: Any) -> bytes:
     its zone is a setting.
     """
     text = _encode(value)
-    if b".0" in text:  # maybe a number such as 1.0, which the encoder does not write as 1
+    if b".0" in text or _may_lack_plus(text):  # maybe 1.0, which the encoder does not write as 1
         text = _encode(_with_integers(value))
     if b'"div":"' in text:
         text = _DIV.sub(_in_canonical_xml, text)
@@ -59,15 +62,27 @@ def _encode(value: Any) -> bytes:
 
 
 def _with_integers(value: Any) -> Any:
-    """Return a copy in which a float that is an integer is one; nested no deeper than a body."""
+    """Return a copy in which a float that is an integer is one; nested no deeper than a body.
+
+    A large one stays a float, in its one spelling.
+    """
     kind = type(value)
     if kind is dict:
         return {name: _with_integers(member) for name, member in value.items()}
     if kind is list:
         return [_with_integers(member) for member in value]
-    if kind is float and value.is_integer() and abs(value) < 10**_MAX_DIGITS:
-        return int(value)
+    if kind is float and value.is_integer():
+        return int(value) if abs(value) < 10**_MAX_DIGITS else _float(value)
     return value
+
+
+def _may_lack_plus(text: bytes) -> bool:
+    return not _WRITES_PLUS and _LARGE.search(text) is not None
+
+
+def _float(value: float) -> orjson.Fragment:
+    """Write 1e16 as 1e+16 by each version of the encoder: digests are compared with older ones."""
+    return orjson.Fragment(_LARGE.sub(b"e+", orjson.dumps(value)))
 
 
 def _decimal(value: Any) -> orjson.Fragment:
@@ -82,7 +97,7 @@ def _decimal(value: Any) -> orjson.Fragment:
     if abs(value) < 10**_MAX_DIGITS and value == int(value):
         return orjson.Fragment(str(int(value)))
     if Decimal(repr(nearest := float(value))) == value:
-        return orjson.Fragment(orjson.dumps(nearest))
+        return _float(nearest)
     written = "".join(map(str, digits))
     plain = written.rstrip("0")
     power = int(exponent) + len(written) - len(plain)

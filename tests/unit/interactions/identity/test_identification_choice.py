@@ -133,6 +133,7 @@ def test_without_candidates_nothing_is_chosen() -> None:
     [
         (({"code": "ACSN"},), "1"),
         (({"code": "PLAC"}, {"code": "ACSN"}), "1"),
+        (({"code": "ACSN"}, {"code": "PLAC"}), "1"),
         (({"system": "urn:t", "code": "FILL"},), "1"),
         (({"code": "FILL"},), None),
         (({"system": "urn:u", "code": "FILL"},), None),
@@ -205,7 +206,7 @@ def test_a_search_by_system_alone_stays_as_it_is() -> None:
 
 
 def test_a_search_with_a_system_looks_for_one_form() -> None:
-    rule = several(forms=(UPPER,))
+    rule = several(forms=(UPPER, ValueForm(system="urn:t", case="lower")))
 
     assert rule.matches_of([TokenMatch("urn:s", "a")]) == [TokenMatch("urn:s", "A")]
 

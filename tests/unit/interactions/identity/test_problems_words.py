@@ -141,6 +141,7 @@ def test_a_type_has_twenty_codings_at_most(schemas: Schemas, rule: IdentifierRul
     (found,) = issues(schemas, rule, coded(21))
     assert (found.code, found.expression) == ("too-costly", "identifier[0].type")
     assert found.diagnostics == "must not have more than 20 codings"
+    assert found.details is ContentProblem.IDENTIFIER_INVALID
 
 
 def test_as_many_as_there_may_be_are_right(schemas: Schemas) -> None:
@@ -286,3 +287,27 @@ def test_a_key_that_is_another_one_is_refused_in_words() -> None:
 )
 def test_what_is_usual_is_known_at_a_look(sent: Any, *, is_usual: bool) -> None:
     assert has_usual_identifier({"identifier": sent}, REPORT) is is_usual
+
+
+def test_what_is_missing_is_reported_before_what_the_rule_demands(schemas: Schemas) -> None:
+    rule = IdentifierRule(systems=("urn:x",))
+
+    assert problems(schemas, rule, {"system": "urn:s:1"}) == [("identifier[0].value", BLANK)]
+
+
+def test_what_is_no_object_among_several_can_be_no_key(schemas: Schemas) -> None:
+    declared = replace(REPORT, identifier=SEVERAL)
+
+    (found,) = identifier_problems({"identifier": ["x"]}, declared, schemas)
+
+    assert (found.expression, found.diagnostics) == (
+        "identifier",
+        "needs an identifier with system and value",
+    )
+
+
+def test_a_function_makes_the_key_of_the_resource_itself(schemas: Schemas) -> None:
+    rule = IdentifierRule(elements=(), key=lambda resource: ("urn:s", resource["url"]))
+    declared = replace(REPORT, identifier=rule)
+
+    assert identifier_problems({"url": "1"}, declared, schemas) == []

@@ -164,3 +164,66 @@ def test_the_markup_of_a_narrative_does_not_count(one: str, other: str) -> None:
 )
 def test_another_narrative_is_different(one: str, other: str) -> None:
     assert canonical({"div": one}) != canonical({"div": other})
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        ("0.00", b"0"),
+        ("-0.0", b"0"),
+        ("5.0", b"5"),
+        ("-5.00", b"-5"),
+        ("1E+15", b"1000000000000000"),
+        ("9999999999999999.0", b"9999999999999999"),
+        ("1E+16", b"1e+16"),
+        ("1.50", b"1.5"),
+        ("1.5E+300", b"1.5e+300"),
+        ("-2E+20", b"-2e+20"),
+        ("12345678901234567890", b"12345678901234567890"),
+        ("123456789012345678901234.5", b"1234567890123456789012345e-1"),
+        ("-0.12345678901234567890", b"-1234567890123456789e-19"),
+    ],
+)
+def test_a_number_is_written_in_one_way(number: str, written: bytes) -> None:
+    assert canonical(Decimal(number)) == written
+
+
+@pytest.mark.parametrize(("number", "written"), [(2.0, b"2"), (-2.0, b"-2"), (1e16, b"1e+16")])
+def test_a_float_that_is_an_integer_is_written_as_one(number: float, written: bytes) -> None:
+    assert canonical({"a": [number]}) == b'{"a":[' + written + b"]}"
+
+
+@pytest.mark.parametrize(
+    ("sent", "written"),
+    [
+        ("1e16", b"1e+16"),
+        ("1E+16", b"1e+16"),
+        ("-1.5e+300", b"-1.5e+300"),
+        ("[1e22, 1.0]", b"[1e+22,1]"),
+        ('"1e+16"', b'"1e+16"'),
+        ('{"a": 1e20, "b": "e+"}', b'{"a":1e+20,"b":"e+"}'),
+    ],
+)
+def test_a_large_number_is_written_alike_by_all_versions_of_the_encoder(
+    sent: str, written: bytes
+) -> None:
+    assert canonical(loads(sent.encode())) == written
+
+
+def test_names_are_in_one_order_and_a_narrative_keeps_its_name() -> None:
+    div = f"<div {XHTML}>a</div>"
+
+    found = canonical({"status": "generated", "div": div})
+
+    assert found.startswith(b'{"div":"<')
+    assert json.loads(found)["status"] == "generated"
+
+
+def test_a_value_of_another_type_is_a_fault() -> None:
+    with pytest.raises(TypeError):
+        canonical({"a": {1, 2}})
+
+
+@pytest.mark.parametrize("time", ["2026-02-30T08:15:00+00:00", "0001-01-01T00:00:00+14:00"])
+def test_a_time_that_cannot_be_stored_is_as_it_was_sent(time: str) -> None:
+    assert json.loads(canonical({"issued": time})) == {"issued": time}

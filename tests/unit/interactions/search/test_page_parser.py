@@ -6,6 +6,7 @@ import pytest
 
 from fhirpub.interactions.query_parser import Reading
 from fhirpub.interactions.search.includes import Include
+from fhirpub.interactions.search.page_parser import Asked
 from fhirpub.interactions.versions import MAX_COUNTED
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.criteria import NEWEST_FIRST, Order
@@ -234,3 +235,12 @@ def test_a_summary_of_texts_includes_nothing() -> None:
 
 def test_nothing_is_looked_at_together_before_the_end() -> None:
     assert problems(read(("_elements", "code"), ("_summary", "true"))) == []
+
+
+def test_the_modifiers_that_there_are_are_listed() -> None:
+    reading = read()
+
+    reading.refuse_modifiers(Asked("x:y", "x", "y", "", "1"), "above", "below")
+
+    said = "does not support this modifier; it has :above, :below"
+    assert problems(reading) == [("x", said)]

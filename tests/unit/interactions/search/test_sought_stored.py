@@ -70,6 +70,7 @@ def test_a_token_is_a_code_with_or_without_a_system(text: str, match: TokenMatch
         ("number", "gt"),
         ("quantity", "x|urn:s|g"),
         ("quantity", ""),
+        ("quantity", "1|g"),
         ("string", "\u0301"),
         ("uri", ""),
     ],
@@ -116,6 +117,22 @@ def test_a_quantity_of_a_known_unit_is_in_base_units() -> None:
     assert found.unit[:1] == "="
 
 
+def test_a_quantity_of_a_known_unit_is_compared_in_base_units() -> None:
+    found = [
+        sought("quantity", f"gt{text}")
+        for text in ("2|http://unitsofmeasure.org|kg", "2000|http://unitsofmeasure.org|g")
+    ]
+
+    assert found[0] == found[1]
+    assert found[0] != sought("quantity", "gt2|http://unitsofmeasure.org|g")
+
+
+def test_quantities_of_two_other_units_are_different() -> None:
+    drops, cups = (sought("quantity", f"1|urn:units|{unit}") for unit in ("drop", "cup"))
+
+    assert drops != cups
+
+
 def test_a_quantity_of_another_unit_is_as_it_was_written() -> None:
     found = sought("quantity", "1|urn:units|drop")
 
@@ -149,6 +166,8 @@ def test_a_number_is_above_another_by_what_it_is() -> None:
 
     assert numbers_meant_by("gt", number, place=place) == [TimeMatch(after=51)]
     assert numbers_meant_by("lt", number, place=place) == [TimeMatch(before=50)]
+    assert numbers_meant_by("eq", number, place=place) != numbers_meant_by("eq", number)
+    assert numbers_meant_by("ap", number, place=place) != numbers_meant_by("ap", number)
     assert numbers_meant_by("sa", number, place=place) == [TimeMatch(from_=51)]
     assert numbers_meant_by("eb", number, place=place) == [TimeMatch(until=50)]
     assert numbers_meant_by("le", number, place=place) == [

@@ -24,7 +24,6 @@ from tests.bodies import document, organization, register_body
 from tests.panels import panel, result, specimen
 from tests.unit.interactions.validation.test_acceptance import FAST, TENANT, TYPE, prepared
 
-SLOW = replace(FAST, accepts_fast=False)
 KEY = "http://hl7.org/fhir/sid/AR"
 KNOWN = Issue.information(ContentProblem.ELEMENT_RECOMMENDED, "is known", "x")
 Body = dict[str, Any]
