@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 
 from fhirpub.errors import PluginError
 from fhirpub.plugin_api.hookspecs import API_VERSION, SUPPORTED_VERSIONS
@@ -48,7 +51,23 @@ def available() -> tuple[PluginSource, ...]:
 
 
 def installed() -> list[PluginSource]:
-    """Return the entry points of every version of the plugin API."""
+    """Return the entry points of every version of the plugin API.
+
+    To read those of all distributions takes tens of milliseconds. They are read again when
+    something was installed or removed, which changes its folder.
+    """
+    return [*_installed_in(tuple((folder, _changed(folder)) for folder in sys.path))]
+
+
+def _changed(folder: str) -> int:
+    try:
+        return Path(folder or ".").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _installed_in(_folders: tuple[tuple[str, int], ...]) -> tuple[PluginSource, ...]:
     found = set()
     entries = importlib.metadata.entry_points()
     for group in filter(None, map(_GROUP.fullmatch, entries.groups)):
@@ -57,7 +76,7 @@ def installed() -> list[PluginSource]:
         for owner, points in groupby(entries.select(group=group[0]), attrgetter("dist")):
             name, version = (owner.name, owner.version) if owner is not None else ("", "")
             found |= {PluginSource(each.name, each.module, name, version, api) for each in points}
-    return sorted(found, key=lambda each: (each.name, each.module, each.version, each.api))
+    return tuple(sorted(found, key=lambda each: (each.name, each.module, each.version, each.api)))
 
 
 def source_of(name: str, points: Sequence[PluginSource]) -> PluginSource:
