@@ -5,11 +5,13 @@ And by which rules the keys in it were made.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import orjson
 
 from fhirpub.storage.contract import KEY_RULES
+from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.store import Store
 
 _PAGE = 100
@@ -19,21 +21,30 @@ _OF_TWO = '{"rule":"that of two stores"}'
 async def copy_erasures(source: Store, target: Store) -> None:
     """Copy orders to erase, and holds, and erase what the target still has (ADR 36).
 
-    A copy of before an erasure still has the content.
+    A copy of before an erasure still has the content. An order is finished in the target when
+    nothing is left there: if the copy is interrupted before, a service on it goes on.
     """
-    after = ("", "")
-    while page := await source.erasures(after=after, limit=_PAGE):
-        for erasure in page:
-            tombstone = await target.version(erasure.tenant, erasure.id, erasure.version)
-            missing = replace(erasure, version=0, finished=None)  # until the next run copies it
-            await target.put_erasure(erasure if tombstone else missing)
-            while tombstone and await target.erase_versions(erasure.tenant, tombstone):
-                pass
-        after = (page[-1].tenant, page[-1].id)
+    async for erasure in _orders_in(source):
+        tombstone = await target.version(erasure.tenant, erasure.id, erasure.version)
+        number = erasure.version if tombstone else 0  # until the next run copies it
+        await target.put_erasure(replace(erasure, version=number, finished=None))
+        while tombstone and await target.erase_versions(erasure.tenant, tombstone):
+            pass
     for tenant in await source.tenants():
         await target.erase_documents(tenant.id, ())
         for hold in await source.holds(tenant.id):
             await target.put_hold(hold)
+    async for erasure in _orders_in(source):
+        if await target.version(erasure.tenant, erasure.id, erasure.version):
+            await target.put_erasure(erasure)
+
+
+async def _orders_in(store: Store) -> AsyncIterator[Erasure]:
+    after = ("", "")
+    while page := await store.erasures(after=after, limit=_PAGE):
+        for erasure in page:
+            yield erasure
+        after = (page[-1].tenant, page[-1].id)
 
 
 async def copy_quotas(source: Store, target: Store) -> list[str]:
