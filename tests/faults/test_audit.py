@@ -21,6 +21,7 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import register_body
+from tests.faults.stores import mostly_on
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -88,6 +89,7 @@ def kill_amid_accesses(process: ServiceProcess, lab: Integrator) -> list[Reader]
     return readers
 
 
+@mostly_on("mongodb")
 def test_each_acknowledged_access_has_one_record_of_a_right_chain_after_kills(
     two_workers: ServiceProcess,
 ) -> None:

@@ -28,6 +28,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Integrator
 from tests.bodies import document, patient, register_body
+from tests.faults.stores import mostly_on
 from tests.panels import panel, result, specimen
 from tests.waiting import wait_until
 
@@ -199,6 +200,7 @@ def count_events(receiver: Receiver) -> int:
     return len({one["data"]["id"] for one in events if one["event_type"].endswith(".erased")})
 
 
+@mostly_on("sqlite")
 def test_after_kills_no_canary_is_left_and_all_else_is_as_before(
     process: ServiceProcess, tmp_path: Path, store_url: str
 ) -> None:

@@ -60,6 +60,7 @@ def kill_under_load(process: ServiceProcess, publishers: list[Publisher]) -> lis
     return list(chain.from_iterable(publisher.sent for publisher in publishers))
 
 
+@mostly_on("sqlite")
 def test_a_killed_service_has_lost_nothing_that_it_acknowledged(
     one_process: ServiceProcess,
 ) -> None:

@@ -116,6 +116,7 @@ def _revise(lab: Integrator, report: str, value: str, acknowledged: list[int]) -
         acknowledged.append(version + 1)
 
 
+@mostly_on("sqlite")
 def test_a_killed_revision_has_changed_the_report_and_all_results_or_nothing(
     process: ServiceProcess,
 ) -> None:

@@ -64,6 +64,8 @@ LosePrimary = Callable[[ReplicaSet], Mongod]
 
 _LOSSES = [ReplicaSet.step_down, ReplicaSet.kill_primary, ReplicaSet.pause_primary]
 _SUDDEN_LOSSES = [ReplicaSet.kill_primary, ReplicaSet.pause_primary]
+if not variable("FHIRPUB_TEST_FULL"):
+    _SUDDEN_LOSSES.pop()
 
 
 @pytest.fixture

@@ -103,6 +103,7 @@ def test_a_limit_that_is_set_while_the_service_runs_is_applied_by_every_worker(
     assert wait_until(lambda: {lab.get(UNKNOWN).status for _ in range(12)} == {404}, 30)
 
 
+@mostly_on("sqlite")
 def test_a_service_that_stops_leaves_what_was_used(process: ServiceProcess) -> None:
     lab = process.integrator()
     assert lab.register(register_body("A")).status == 201

@@ -25,6 +25,7 @@ from tests.faults.linearizability import (
     Registered,
     Updated,
 )
+from tests.faults.stores import mostly_on
 from tests.faults.wire import Connection
 
 pytestmark = pytest.mark.slow
@@ -69,6 +70,7 @@ async def crowd(tmp_path: Path, store_url: str, seed: int) -> AsyncGenerator[Cro
             yield Crowd(process, histories, clients)
 
 
+@mostly_on("mongodb")
 async def test_however_many_register_at_once_there_is_one_report_and_one_answer(
     crowd: Crowd, tmp_path: Path
 ) -> None:

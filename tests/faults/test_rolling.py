@@ -27,6 +27,7 @@ from tests.faults.other_releases import (
     python_of_next_release,
 )
 from tests.faults.rolling import Traffic, integrator_of
+from tests.faults.stores import mostly_on
 from tests.waiting import wait_until
 
 _MIN_REPORTS = 5
@@ -140,6 +141,7 @@ def check_events(receiver: Receiver, reports: int) -> None:
     assert set(ids.values()) == {1}
 
 
+@mostly_on("mongodb")
 def test_a_process_starts_again_on_a_store_that_a_newer_release_has_upgraded_for_both(
     store_url: str, tmp_path: Path, releases: Path
 ) -> None:
@@ -157,6 +159,7 @@ def test_a_process_starts_again_on_a_store_that_a_newer_release_has_upgraded_for
         both.check(deployment.old)
 
 
+@mostly_on("sqlite")
 def test_a_process_that_cannot_use_an_upgraded_store_is_not_ready_and_does_not_start_again(
     store_url: str, tmp_path: Path, releases: Path
 ) -> None:

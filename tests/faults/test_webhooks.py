@@ -20,6 +20,7 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver
 from tests.faults.nemesis import failovers
+from tests.faults.stores import mostly_on
 from tests.faults.webhook_checks import (
     Reporters,
     impatient,
@@ -86,6 +87,7 @@ def figures_of_delivery(
     return f"\n{len(truth.events)} events, {figures}\n"
 
 
+@mostly_on("sqlite")
 def test_committed_events_are_delivered_in_order_whichever_process_is_killed(
     service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
