@@ -73,8 +73,7 @@ class Frames:
         searched = 1
         while (end := self._rest.find(END, searched)) < 0:
             searched = max(1, len(self._rest) - 1)
-            if len(self._rest) > self.limit:
-                raise TooLarge(bytes(self._rest[1:_CHUNK]), f"is larger than {self.limit} bytes")
+            self._refuse_larger(searched - 1)
             if not self.memory.take(_CHUNK):
                 raise TooLarge(bytes(self._rest[1:_CHUNK]), "too many large messages at a time")
             self.taken += _CHUNK
@@ -82,9 +81,14 @@ class Frames:
             if not chunk:
                 raise NotMllp
             self._rest += chunk
+        self._refuse_larger(end - 1)
         message = bytes(self._rest[1:end])
         self._rest = self._rest[end + len(END) :].lstrip(_BETWEEN)
         return message
+
+    def _refuse_larger(self, size: int) -> None:
+        if size > self.limit:
+            raise TooLarge(bytes(self._rest[1:_CHUNK]), f"is larger than {self.limit} bytes")
 
     def release(self) -> None:
         """Return the memory of a message."""

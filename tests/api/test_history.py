@@ -200,3 +200,15 @@ def test_a_history_of_large_versions_has_shorter_pages_and_all_of_them(
 
     assert seen == ["4", "3", "2", "1"]
     assert max(sizes) < 4
+
+
+def test_the_history_of_a_patient_since_its_own_moment_has_it(service: RunningService) -> None:
+    lab = service.integrator()
+    report = lab.register(register_body("h-patient")).headers["location"]
+    address = report.partition("/_history")[0].removeprefix(lab.service.base_url)
+    subject = f"/fhir/r4/{lab.get(address).json['subject']['reference']}"
+    moment = lab.get(subject).json["meta"]["lastUpdated"]
+
+    bundle = lab.get(f"{subject}/_history?_since={quote(moment)}").json
+
+    assert [entry["resource"]["id"] for entry in bundle["entry"]] == [subject.rpartition("/")[2]]

@@ -13,8 +13,9 @@ from tests.seeded.patches import ROOT, SeededBug, Unusable, all_bugs
 BUGS = all_bugs()
 MIN_BUGS = 40
 AREAS = frozenset(
-    "administration audit auth console fhir interactions storage web webhooks".split()
+    "administration audit auth client console fhir hl7v2 interactions storage web webhooks".split()
 )
+FOLDERS = frozenset({"client", "fhirpub", "hl7v2", "plugins"})
 
 
 def test_there_are_many_bugs_in_every_area() -> None:
@@ -39,7 +40,7 @@ def test_a_bug_breaks_a_promise_of_ours_and_names_tests_that_exist(bug: SeededBu
     tests = [argument for argument in bug.tests if argument.startswith("tests/")]
 
     assert bug.promise.endswith(".")
-    assert {name.partition("/")[0] for name in bug.files} <= {"fhirpub", "plugins", "hl7v2"}
+    assert {name.partition("/")[0] for name in bug.files} <= FOLDERS
     assert tests
     assert all((ROOT / name.partition("::")[0]).exists() for name in tests)
 

@@ -261,3 +261,15 @@ def test_a_person_who_signs_in_at_a_provider_is_announced_no_link(tmp_path: Path
 
     assert "The link" not in said
     assert "signs in at the provider" in said
+
+
+def test_a_person_who_cannot_be_invited_is_not_added(tmp_path: Path) -> None:
+    config, key = config_in(tmp_path, base_url="https://192.0.2.7")
+    with RunningService(tmp_path, config=config) as running:
+        site = Site(service=running, operator_key=key)
+        tenant = site.tenant().id
+        refused = site.run("client", "add-person", "--tenant", tenant, "--name", "Ada")
+        clients = running.call(running.services.store.clients(tenant=tenant))
+
+    assert "passkeys are bound to the name of a host" in refused.stderr
+    assert list(clients) == []

@@ -95,6 +95,19 @@ async def test_what_could_not_be_sent_is_sent_with_the_next_round(
     assert texts == ["one", "two", "three"]
 
 
+async def test_what_comes_during_an_attempt_that_fails_is_sent_as_well(
+    server: Server, certificate: Certificate
+) -> None:
+    outlet = SyslogOutlet("127.0.0.1", 1, ca_file=str(certificate.file))
+    await asyncio.gather(outlet.keep(["one"], at=AT), outlet.keep(["two"], at=AT))
+
+    outlet._port = server.port
+    await outlet.keep(["three"], at=AT)
+
+    texts = [text.split(" - ", 1)[1] for text in await received(server, 3)]
+    assert texts == ["one", "two", "three"]
+
+
 async def test_a_server_with_another_certificate_gets_nothing(
     server: Server, tmp_path: Path
 ) -> None:

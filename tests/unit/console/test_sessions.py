@@ -145,3 +145,16 @@ async def test_the_session_of_an_operator_that_the_settings_do_not_name_is_none(
 
     with pytest.raises(NotAuthenticated):
         await world.sessions.read(cookie)
+
+
+async def test_a_session_that_was_ended_has_no_cookie_that_outlives_it(world: World) -> None:
+    session = await world.sessions.read(await world.sessions.begin(world.person))
+    world.clock.forward(seconds=11 * 60)
+    later = await world.sessions.renew(session)
+
+    await world.sessions.end(session)  # by the page that has the first cookie
+    world.clock.forward(seconds=10 * 60)
+    await world.store.sweep_revoked_tokens(before=world.clock())
+
+    with pytest.raises(NotAuthenticated):
+        await world.another_process().read(later)

@@ -11,6 +11,7 @@ import pytest
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
+from fhirpub.testing.clock import HandClock
 from fhirpub.testing.contracts.webhooks.records import queue, sequences
 from fhirpub.testing.webhook_contract import a_delivery, an_attempt, an_endpoint
 from fhirpub.webhooks.management import delivery_log
@@ -80,3 +81,17 @@ def test_a_percentile_is_one_of_the_durations_by_the_nearest_rank(
     durations: list[int], half: int | None, most: int | None
 ) -> None:
     assert (_percentile(durations, 0.5), _percentile(durations, 0.95)) == (half, most)
+
+
+async def test_an_attempt_that_has_just_ended_is_of_the_last_hour_and_day(tmp_path: Path) -> None:
+    store, endpoint = SqliteStore(tmp_path / "store.db", deadline_seconds=10), an_endpoint()
+    await store.start()
+    clock = HandClock()
+    await store.put_endpoint(endpoint.tenant, endpoint)
+    attempt = an_attempt(begun=clock.now - 40, ended=clock.now)
+    await store.put_deliveries([a_delivery(endpoint.id, attempts=(attempt,))])
+
+    stats = await DeliveryLog(store, clock=clock).stats(endpoint)
+
+    await store.stop()
+    assert (stats.by_hour[-1].succeeded, stats.by_day[-1].succeeded) == (1, 1)
