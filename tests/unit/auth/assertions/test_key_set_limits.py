@@ -80,6 +80,10 @@ def test_a_key_at_a_limit_can_be_used(changes: dict[str, Any]) -> None:
         ({"e": "AQ=="}, "must have n and e in base64url"),
         ({"kty": "oct"}, "must be an RSA or EC key: kty"),
         (
+            {"alg": None},
+            "has an alg that is not one of RS384, ES384, RS256 and ES256, or not for its kty",
+        ),
+        (
             {"alg": "ES384"},
             "has an alg that is not one of RS384, ES384, RS256 and ES256, or not for its kty",
         ),
@@ -129,6 +133,25 @@ def test_two_keys_of_different_types_may_have_one_name() -> None:
     kept = check_key_set(a_set(ES384.public(kid="a"), RS384.public(kid="a")))
 
     assert [key["kty"] for key in orjson.loads(kept)["keys"]] == ["EC", "RSA"]
+
+
+def test_two_keys_of_different_curves_need_two_names() -> None:
+    other = pair("ES256", "c").public(kid="a")
+
+    assert problem_of(ES384.public(), other) == "several keys have the kid a"
+
+
+def test_each_name_of_several_keys_is_named_once() -> None:
+    members = [ES384.public(kid=kid) for kid in ("a", "b", "a", "b", "a", "c")]
+
+    assert problem_of(*members) == "several keys have the kid a\nseveral keys have the kid b"
+
+
+def test_keys_stay_in_their_order() -> None:
+    members = [ES384.public(kid="b"), RS384.public(kid="c"), ES384.public(kid="a")]
+
+    assert [key.kid for key in read_key_set(a_set(*members))] == ["b", "c", "a"]
+    assert orjson.loads(check_key_set(a_set(*members))) == {"keys": members}
 
 
 def test_a_set_has_twenty_keys_at_most() -> None:
