@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 import pytest
+from jose.backends.base import Key
+from jose.exceptions import JOSEError
 
 from fhirpub.auth.assertions.key_set import (
     MAX_BYTES,
@@ -197,6 +199,17 @@ def test_a_signature_is_verified_by_its_algorithm(algorithm: str) -> None:
 @pytest.mark.parametrize("signature", [b"", b"x", b"\x00" * 96, b"x" * 97])
 def test_a_signature_of_any_bytes_is_a_wrong_one(signature: bytes) -> None:
     assert not only(ES384.public()).verifies("ES384", b"message", signature)
+
+
+@pytest.mark.parametrize("failure", [JOSEError(), ValueError(), OverflowError()])
+def test_a_signature_that_a_library_fails_with_is_a_wrong_one(failure: Exception) -> None:
+    class Failing(Key):
+        def verify(self, msg: bytes, sig: bytes) -> bool:
+            raise failure
+
+    failing = Failing({}, "ES384")
+
+    assert not PublicKey("a", {"ES384": failing}, {}).verifies("ES384", b"message", b"x")
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "RS384", "none", ""])

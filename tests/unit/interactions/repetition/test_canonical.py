@@ -204,6 +204,21 @@ def test_a_float_that_is_an_integer_is_written_as_one(number: float, written: by
 
 
 @pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (9_999_999_999_999_998.0, b"9999999999999998"),
+        (1e16, b"1e+16"),
+        (-1e16, b"-1e+16"),
+        (2e16, b"2e+16"),
+    ],
+)
+def test_a_large_number_is_written_alike_beside_one_without_a_fraction(
+    number: float, written: bytes
+) -> None:
+    assert canonical([1.0, number]) == b"[1," + written + b"]"
+
+
+@pytest.mark.parametrize(
     ("sent", "written"),
     [
         ("1e16", b"1e+16"),

@@ -228,7 +228,13 @@ def test_about_a_number_is_measured_before_its_conversion() -> None:
 
 @pytest.mark.parametrize(
     ("start", "end", "now", "slack"),
-    [(100, 200, 100, 10), (100, 200, 200, 10), (100, 200, 1_100, 100), (1_000, 1_100, 0, 110)],
+    [
+        (100, 200, 100, 10),
+        (100, 200, 200, 10),
+        (100, 200, 1_100, 100),
+        (100, 200, 1_109, 100),
+        (1_000, 1_100, 0, 110),
+    ],
 )
 def test_about_allows_a_tenth_of_the_way_to_the_farther_end(
     start: int, end: int, now: int, slack: int
