@@ -221,9 +221,7 @@ def test_about_a_number_is_at_most_a_tenth_of_it_away() -> None:
 
 
 def test_about_a_number_is_measured_before_its_conversion() -> None:
-    assert numbers_meant_by("ap", Decimal(100), place=place) == [
-        TimeMatch(from_=900, until=1_101)
-    ]
+    assert numbers_meant_by("ap", Decimal(100), place=place) == [TimeMatch(from_=900, until=1_101)]
 
 
 @pytest.mark.parametrize(
