@@ -10,6 +10,7 @@ import pytest
 from fhirpub.config.settings import Config
 from fhirpub.errors import InvalidSearch, SeveralMatch
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.cursors import CURSOR, seal
 from fhirpub.interactions.match import ABOUT_THE_ANSWER, the_match
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import Page, SearchQuery, Version
@@ -130,6 +131,16 @@ async def test_no_more_than_two_are_read() -> None:
     await match(store, ("code", "a"), ("_count", "100"))
 
     assert [(query.limit, query.after) for query in store.asked] == [(2, None)]
+
+
+async def test_a_link_to_a_further_page_skips_no_match() -> None:
+    criteria = ("code", "a")
+    link = seal((NOW, "z"), TENANT, "Observation", [criteria])
+    store = Answering(more=False)
+
+    await match(store, criteria, (CURSOR, link))
+
+    assert [query.after for query in store.asked] == [None]
 
 
 async def test_all_conditions_must_hold(store: SqliteStore) -> None:

@@ -106,6 +106,15 @@ async def test_a_repetition_changes_nothing(store: WatchedStore) -> None:
     assert not await outdated_secrets(store)
 
 
+async def test_what_no_other_process_changes_is_replaced_in_one_round(store: WatchedStore) -> None:
+    await fill(store)
+    store.cipher.use([NEW])
+
+    await reencrypt(store)
+
+    assert store.listed == 2
+
+
 async def test_no_more_than_sixteen_are_replaced_at_the_same_time(store: WatchedStore) -> None:
     await fill(store)
     store.cipher.use([NEW])

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 import pytest
+from jose.backends.base import Key
+from jose.exceptions import JOSEError
 
 from fhirpub.auth.assertions.key_set import (
     MAX_BYTES,
@@ -80,6 +82,10 @@ def test_a_key_at_a_limit_can_be_used(changes: dict[str, Any]) -> None:
         ({"e": "AQ=="}, "must have n and e in base64url"),
         ({"kty": "oct"}, "must be an RSA or EC key: kty"),
         (
+            {"alg": None},
+            "has an alg that is not one of RS384, ES384, RS256 and ES256, or not for its kty",
+        ),
+        (
             {"alg": "ES384"},
             "has an alg that is not one of RS384, ES384, RS256 and ES256, or not for its kty",
         ),
@@ -131,6 +137,25 @@ def test_two_keys_of_different_types_may_have_one_name() -> None:
     assert [key["kty"] for key in orjson.loads(kept)["keys"]] == ["EC", "RSA"]
 
 
+def test_two_keys_of_different_curves_need_two_names() -> None:
+    other = pair("ES256", "c").public(kid="a")
+
+    assert problem_of(ES384.public(), other) == "several keys have the kid a"
+
+
+def test_each_name_of_several_keys_is_named_once() -> None:
+    members = [ES384.public(kid=kid) for kid in ("a", "b", "a", "b", "a", "c")]
+
+    assert problem_of(*members) == "several keys have the kid a\nseveral keys have the kid b"
+
+
+def test_keys_stay_in_their_order() -> None:
+    members = [ES384.public(kid="b"), RS384.public(kid="c"), ES384.public(kid="a")]
+
+    assert [key.kid for key in read_key_set(a_set(*members))] == ["b", "c", "a"]
+    assert orjson.loads(check_key_set(a_set(*members))) == {"keys": members}
+
+
 def test_a_set_has_twenty_keys_at_most() -> None:
     members = [ES384.public(kid=str(number)) for number in range(MAX_KEYS + 1)]
 
@@ -174,6 +199,17 @@ def test_a_signature_is_verified_by_its_algorithm(algorithm: str) -> None:
 @pytest.mark.parametrize("signature", [b"", b"x", b"\x00" * 96, b"x" * 97])
 def test_a_signature_of_any_bytes_is_a_wrong_one(signature: bytes) -> None:
     assert not only(ES384.public()).verifies("ES384", b"message", signature)
+
+
+@pytest.mark.parametrize("failure", [JOSEError(), ValueError(), OverflowError()])
+def test_a_signature_that_a_library_fails_with_is_a_wrong_one(failure: Exception) -> None:
+    class Failing(Key):
+        def verify(self, msg: bytes, sig: bytes) -> bool:
+            raise failure
+
+    failing = Failing({}, "ES384")
+
+    assert not PublicKey("a", {"ES384": failing}, {}).verifies("ES384", b"message", b"x")
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "RS384", "none", ""])

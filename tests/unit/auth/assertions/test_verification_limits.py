@@ -12,6 +12,7 @@ from fhirpub.auth.assertions.verification import (
     OpenedAssertion,
     names_one_of,
     open_assertion,
+    verify_assertion,
 )
 from tests.unit.auth.assertions.signing import AUDIENCE, CLIENT_ID, NOW, claims, key_set, pair
 from tests.unit.auth.assertions.test_verification import ES384, refusal_of, verify
@@ -31,6 +32,18 @@ def test_an_assertion_ends_with_its_last_millisecond() -> None:
     assert refusal_of(text, now=NOW + 10) == EXPIRED
 
 
+def test_an_assertion_ends_at_its_end_if_no_leeway_is_given() -> None:
+    with pytest.raises(AssertionRefused) as refused:
+        verify_assertion(
+            open_assertion(signed(exp=NOW)),
+            read_key_set(key_set(ES384)),
+            audiences=[AUDIENCE],
+            clock=lambda: NOW * 1000,
+        )
+
+    assert str(refused.value) == EXPIRED
+
+
 def test_an_end_between_two_milliseconds_is_the_earlier_one() -> None:
     text = signed(exp=NOW + 0.9995)
 
@@ -41,7 +54,7 @@ def test_an_end_between_two_milliseconds_is_the_earlier_one() -> None:
 def test_it_ends_six_minutes_ahead_at_most_whatever_the_leeway() -> None:
     assert verify(signed(exp=NOW + 360), leeway=10).expires == (NOW + 370) * 1000
     said = "must expire within five minutes: exp"
-    assert refusal_of(signed(exp=NOW + 360.5), leeway=10) == said
+    assert refusal_of(signed(exp=NOW + 360.001), leeway=10) == said
 
 
 @pytest.mark.parametrize("name", ["iat", "nbf"])
@@ -49,7 +62,7 @@ def test_the_clock_of_a_client_may_be_a_minute_ahead(name: str) -> None:
     said = f"is not valid yet: compare the clocks of both sides, {name}"
 
     assert verify(signed(**{name: NOW + 60})).subject == CLIENT_ID
-    assert refusal_of(signed(**{name: NOW + 60.5})) == said
+    assert refusal_of(signed(**{name: NOW + 60.001})) == said
 
 
 @pytest.mark.parametrize("name", ["iat", "nbf"])

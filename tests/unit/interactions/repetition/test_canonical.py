@@ -188,9 +188,34 @@ def test_a_number_is_written_in_one_way(number: str, written: bytes) -> None:
     assert canonical(Decimal(number)) == written
 
 
-@pytest.mark.parametrize(("number", "written"), [(2.0, b"2"), (-2.0, b"-2"), (1e16, b"1e+16")])
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (2.0, b"2"),
+        (-2.0, b"-2"),
+        (9_999_999_999_999_998.0, b"9999999999999998"),
+        (1e16, b"1e+16"),
+        (-1e16, b"-1e+16"),
+        (2.5, b"2.5"),
+    ],
+)
 def test_a_float_that_is_an_integer_is_written_as_one(number: float, written: bytes) -> None:
     assert canonical({"a": [number]}) == b'{"a":[' + written + b"]}"
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (9_999_999_999_999_998.0, b"9999999999999998"),
+        (1e16, b"1e+16"),
+        (-1e16, b"-1e+16"),
+        (2e16, b"2e+16"),
+    ],
+)
+def test_a_large_number_is_written_alike_beside_one_without_a_fraction(
+    number: float, written: bytes
+) -> None:
+    assert canonical([1.0, number]) == b"[1," + written + b"]"
 
 
 @pytest.mark.parametrize(
@@ -220,10 +245,40 @@ def test_names_are_in_one_order_and_a_narrative_keeps_its_name() -> None:
 
 
 def test_a_value_of_another_type_is_a_fault() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError) as raised:
         canonical({"a": {1, 2}})
+
+    assert str(raised.value.__cause__) == "set"
 
 
 @pytest.mark.parametrize("time", ["2026-02-30T08:15:00+00:00", "0001-01-01T00:00:00+14:00"])
 def test_a_time_that_cannot_be_stored_is_as_it_was_sent(time: str) -> None:
     assert json.loads(canonical({"issued": time})) == {"issued": time}
+
+
+def test_a_text_before_a_narrative_stays_as_it_was_sent() -> None:
+    div = f"<div {XHTML}>a<br/></div>"
+    sent = {"a": "1.0", "div": div, "z": "2026-03-02T08:15:00"}
+
+    found = json.loads(canonical(sent))
+
+    assert (found["a"], found["z"]) == ("1.0", "2026-03-02T08:15:00")
+
+
+def test_each_narrative_of_several_is_in_one_form() -> None:
+    one, other = f"<div {XHTML}>a<br/></div>", f"<div {XHTML}>a<br></br></div>"
+
+    def texts(*divs: str) -> list[dict[str, str]]:
+        return [{"status": "generated", "div": div} for div in divs]
+
+    assert canonical(texts(one, other)) == canonical(texts(other, one))
+
+
+def test_a_time_at_the_beginning_is_in_utc() -> None:
+    assert canonical("2026-03-02T09:15:00+01:00") == b'"2026-03-02T08:15:00Z"'
+
+
+def test_what_stands_around_a_time_stays() -> None:
+    sent = {"a": 1, "b": "2026-03-02T09:15:00+01:00", "c": ["x", 2]}
+
+    assert canonical(sent) == b'{"a":1,"b":"2026-03-02T08:15:00Z","c":["x",2]}'

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from fhirpub.interactions.indexing.numbers import place_of
 from fhirpub.interactions.indexing.quantities import numbers_under, units_under
 from fhirpub.interactions.search.sought import (
     READERS,
@@ -47,6 +48,13 @@ def test_a_number_with_a_unit_as_written_has_a_second_condition() -> None:
     )
 
 
+@pytest.mark.parametrize("unit", ["drops", "=g"])
+def test_one_of_several_numbers_is_looked_for_with_its_own_unit(unit: str) -> None:
+    assert Sought((NUMBER,), unit).stored_under("component.value") == (
+        Criterion(numbers_under("component.value", unit), (NUMBER,)),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [
@@ -71,6 +79,8 @@ def test_a_token_is_a_code_with_or_without_a_system(text: str, match: TokenMatch
         ("quantity", "x|urn:s|g"),
         ("quantity", ""),
         ("quantity", "1|g"),
+        ("quantity", "1|urn:s|"),
+        ("quantity", "|urn:s|g"),
         ("string", "\u0301"),
         ("uri", ""),
     ],
@@ -136,13 +146,25 @@ def test_quantities_of_two_other_units_are_different() -> None:
 def test_a_quantity_of_another_unit_is_as_it_was_written() -> None:
     found = sought("quantity", "1|urn:units|drop")
 
-    assert found is not None
-    assert found.unit
-    assert found.unit[0] != "="
+    assert found == Sought(tuple(numbers_meant_by("eq", Decimal(1))), "urn:units|drop")
 
 
-def test_a_quantity_without_a_unit_is_a_number() -> None:
-    assert sought("quantity", "5.4") == sought("number", "5.4")
+def test_a_unit_without_a_system_is_as_it_was_written() -> None:
+    found = sought("quantity", "le1||drop")
+
+    assert found == Sought(tuple(numbers_meant_by("le", Decimal(1))), "|drop")
+
+
+@pytest.mark.parametrize("text", ["5.4", "5.4||"])
+def test_a_quantity_without_a_unit_is_a_number(text: str) -> None:
+    assert sought("quantity", text) == sought("number", "5.4")
+
+
+@pytest.mark.parametrize("prefix", ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"])
+def test_a_number_with_a_prefix_means_what_that_means(prefix: str) -> None:
+    expected = Sought(tuple(numbers_meant_by(prefix, Decimal("5.4"))))
+
+    assert sought("number", f"{prefix}5.4") == expected
 
 
 def test_rules_for_values_are_given_in_words() -> None:
@@ -192,17 +214,25 @@ def test_equality_looks_at_how_exactly_a_number_is_written() -> None:
     assert ne == [TimeMatch(before=outer.from_), TimeMatch(after=outer.until)]
 
 
-def test_about_a_number_is_wider_than_equal() -> None:
-    ((about,), (equal,)) = (numbers_meant_by(one, Decimal(100)) for one in ("ap", "eq"))
+def test_about_a_number_is_at_most_a_tenth_of_it_away() -> None:
+    assert numbers_meant_by("ap", Decimal(100)) == [
+        TimeMatch(from_=place_of(90.0), until=place_of(110.0) + 1)
+    ]
 
-    assert about.from_ is not None
-    assert equal.from_ is not None
-    assert about.from_ < equal.from_
+
+def test_about_a_number_is_measured_before_its_conversion() -> None:
+    assert numbers_meant_by("ap", Decimal(100), place=place) == [TimeMatch(from_=900, until=1_101)]
 
 
 @pytest.mark.parametrize(
     ("start", "end", "now", "slack"),
-    [(100, 200, 100, 10), (100, 200, 200, 10), (100, 200, 1_100, 100), (1_000, 1_100, 0, 110)],
+    [
+        (100, 200, 100, 10),
+        (100, 200, 200, 10),
+        (100, 200, 1_100, 100),
+        (100, 200, 1_109, 100),
+        (1_000, 1_100, 0, 110),
+    ],
 )
 def test_about_allows_a_tenth_of_the_way_to_the_farther_end(
     start: int, end: int, now: int, slack: int

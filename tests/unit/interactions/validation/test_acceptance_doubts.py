@@ -14,17 +14,19 @@ from fhirpub.config.patients import PatientsConfig
 from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.errors import Issue
 from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.interactions.submission.contained import from_contained
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.validation.acceptance import accept
 from fhirpub.interactions.validation.usual import find_plain
 from fhirpub.interactions.validation.validation import normalize, take_documents
 from fhirpub.problems import ContentProblem
 from fhirpub.runtime.stages import run_to_completion
-from tests.bodies import document, organization, register_body
+from tests.bodies import document, organization, register_body, self_contained
 from tests.panels import panel, result, specimen
 from tests.unit.interactions.validation.test_acceptance import FAST, TENANT, TYPE, prepared
 
 KEY = "http://hl7.org/fhir/sid/AR"
+OWN_ID = "12345678-1234-4234-9234-123456789abc"
 KNOWN = Issue.information(ContentProblem.ELEMENT_RECOMMENDED, "is known", "x")
 Body = dict[str, Any]
 Change = Callable[[Body], object]
@@ -120,6 +122,23 @@ WRONG: dict[str, Body] = {
             generalPractitioner=[{"reference": "#d"}],
         )
     ),
+    "a reference to an entry that is not taken": changed(
+        lambda body: (
+            body["parameter"].append(
+                {"name": "visit", "resource": {"resourceType": "Encounter", "id": "v1"}}
+            ),
+            entry(body, 2).update(encounter={"reference": "Encounter/v1"}),
+        )
+    ),
+    "an identifier in the namespace of the tenant": changed(
+        lambda body: entry(body, 2)["identifier"][0].update(system=f"urn:uuid:{TENANT.id}")
+    ),
+    "an identifier in the namespace of the organization": changed(
+        lambda body: (
+            entry(body, 1)["identifier"][0].update(value=OWN_ID),
+            entry(body, 2)["identifier"][0].update(system=f"urn:uuid:{OWN_ID}"),
+        )
+    ),
     "a result with a wrong status": panel("A-1", result("a", status="entered-in-error")),
     "a result that leads nowhere": panel(
         "A-1", result("a", hasMember=[{"reference": "Observation/x"}])
@@ -193,6 +212,17 @@ def test_an_identifier_of_two_persons_is_left_to_the_long_way() -> None:
     assert alike(body, context)
 
 
+def test_an_identifier_of_two_persons_is_remarked_where_its_system_names_persons() -> None:
+    config = replace(Config(), patients=PatientsConfig(person_systems=[KEY]))
+    context = create_context(config, clock=lambda: 1_800_000_000_000)
+    two = [{"system": KEY, "value": value} for value in ("1", "2")]
+    body = changed(lambda one: entry(one, 0).update(identifier=two))
+    said = f"has 2 identifiers in {KEY}: none of them stands for the person"
+
+    assert said in {issue.diagnostics for issue in remarks(body, context) or ()}
+    assert said not in {issue.diagnostics for issue in remarks(body) or ()}
+
+
 def test_an_organization_in_the_namespace_of_others_is_looked_at() -> None:
     systems = changed(
         lambda body: entry(body, 1).update(
@@ -201,3 +231,25 @@ def test_an_organization_in_the_namespace_of_others_is_looked_at() -> None:
     )
 
     assert alike(systems)
+
+
+@pytest.mark.parametrize("system", ["urn:s", f"urn:uuid:{TENANT.id}"])
+def test_a_resource_that_contains_its_parts_is_accepted_if_it_is_right(system: str) -> None:
+    submission = from_contained(self_contained("A-1", system=system), FAST.types[TYPE])
+    take_documents(submission)
+    normalize(submission, FAST)
+    find_plain(submission, FAST)
+
+    found = run_to_completion(accept(submission, [], FAST, TENANT.id))
+
+    assert (found is not None) is (system == "urn:s")
+
+
+def test_an_id_in_a_namespace_is_that_of_the_tenant_that_sends() -> None:
+    body = WRONG["an identifier in the namespace of the tenant"]
+    submission = from_parameters(loads(dumps(body)), FAST.types[TYPE])
+    take_documents(submission)
+    normalize(submission, FAST)
+    find_plain(submission, FAST)
+
+    assert run_to_completion(accept(submission, [], FAST, OWN_ID)) is not None

@@ -51,6 +51,37 @@ def test_a_type_without_published_schemas_is_known_by_its_name() -> None:
     assert set(EventTypes.of([other]).names) >= {"care_plan.created", "care_plan.updated"}
 
 
+@pytest.mark.parametrize(
+    ("type_name", "subject"),
+    [
+        ("Flag", "flag"),
+        ("MolecularSequenceStudy", "molecular_sequence_study"),
+        ("Hl7Order", "hl7_order"),
+    ],
+)
+def test_events_without_a_description_are_named_by_the_words_of_their_type(
+    type_name: str, subject: str
+) -> None:
+    types = EventTypes.of([replace(DIAGNOSTIC_REPORT, name=type_name)])
+
+    assert [name for name in types.names if name not in OWN] == [
+        f"{subject}.{action}" for action in ACTIONS
+    ]
+
+
+def test_events_that_a_type_declares_stay_in_its_order() -> None:
+    declared = ("care_plan.withdrawn", "care_plan.created")
+    types = EventTypes.of([replace(CARE_PLAN, event_types=declared)])
+
+    assert types.names == (*OWN, *declared, "care_plan.erased")
+
+
+def test_all_of_a_subject_is_proposed_where_that_is_nearest() -> None:
+    assert EventTypes.of([CARE_PLAN]).problem("careplan.*") == (
+        "is not an event of this service; did you mean care_plan.*?"
+    )
+
+
 def test_a_type_may_have_events_of_its_own() -> None:
     names = ("care_plan.created", "care_plan.withdrawn")
     types = EventTypes.of([replace(DIAGNOSTIC_REPORT, name="CarePlan", event_types=names)])
