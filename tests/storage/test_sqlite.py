@@ -318,7 +318,7 @@ async def test_the_journal_is_moved_into_the_file_before_the_writer_has_to(
         assert await store.add(LAB, a_version(body=b'"%d%s"' % (number, b"x" * 2_000_000)))
 
     async with asyncio.timeout(20):
-        while size_of(path) < 10_000_000:
+        while size_of(path) < 5_000_000:  # what is moved depends on when the thread begins
             await asyncio.sleep(0.01)
 
 
