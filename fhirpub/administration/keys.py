@@ -85,8 +85,7 @@ async def _revoke_text(administration: Administration, text: str) -> RevokedToke
 async def _revoke_named(administration: Administration, client: str, jti: str) -> RevokedToken:
     found, config = await administration.client(client), administration.config.auth
     # Nothing shows when the token expires: the latest moment is that of one issued just now.
-    longest = max(config.token_seconds, config.assertion_token_seconds)
-    seconds = longest + config.leeway_seconds
+    seconds = key_ring.longest_token_seconds(config) + config.leeway_seconds
     token = RevokedToken(found.id, jti, administration.clock() + seconds * 1000)
     what = ("Client", found.id)
     async with administration.recorded("token.revoke", what, tenant=found.tenant):

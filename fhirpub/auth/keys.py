@@ -136,7 +136,7 @@ class KeyRing:
     @property
     def longest_seconds(self) -> int:
         """The longest lifetime of what is signed: a retired key verifies for so long."""
-        return max(self._config.token_seconds, self._config.assertion_token_seconds)
+        return longest_token_seconds(self._config)
 
     def cached_key(self, kid: str) -> ReadyKey | None:
         """Return the key of this name if it is at hand and may still verify."""
@@ -217,6 +217,11 @@ class KeyRing:
         # A process may sign with a key for half a minute after another one has retired it.
         lived = self.longest_seconds + self._config.leeway_seconds + _MARGIN_SECONDS
         return self._clock() < record.retired + lived * 1000
+
+
+def longest_token_seconds(config: AuthConfig) -> int:
+    """Return the longest lifetime of a token for a client, in seconds."""
+    return max(config.token_seconds, config.assertion_token_seconds)
 
 
 def _newest(records: Sequence[SigningKey]) -> SigningKey | None:

@@ -63,9 +63,10 @@ _ATTEMPTS = 3
 LosePrimary = Callable[[ReplicaSet], Mongod]
 
 _LOSSES = [ReplicaSet.step_down, ReplicaSet.kill_primary, ReplicaSet.pause_primary]
-_SUDDEN_LOSSES = [ReplicaSet.kill_primary, ReplicaSet.pause_primary]
-if not variable("FHIRPUB_TEST_FULL"):
-    _SUDDEN_LOSSES.pop()
+_SUDDEN_LOSSES = [
+    ReplicaSet.kill_primary,
+    *([ReplicaSet.pause_primary] if variable("FHIRPUB_TEST_FULL") else []),
+]
 
 
 @pytest.fixture
