@@ -5,16 +5,14 @@ And by which rules the keys in it were made.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import orjson
 
 from fhirpub.storage.contract import KEY_RULES
-from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.storage.erasure.contract import erasures_of
 from fhirpub.storage.store import Store
 
-_PAGE = 100
 _OF_TWO = '{"rule":"that of two stores"}'
 
 
@@ -24,7 +22,7 @@ async def copy_erasures(source: Store, target: Store) -> None:
     A copy of before an erasure still has the content. An order is finished in the target when
     nothing is left there: if the copy is interrupted before, a service on it goes on.
     """
-    async for erasure in _orders_in(source):
+    async for erasure in erasures_of(source):
         tombstone = await target.version(erasure.tenant, erasure.id, erasure.version)
         number = erasure.version if tombstone else 0  # until the next run copies it
         await target.put_erasure(replace(erasure, version=number, finished=None))
@@ -34,17 +32,9 @@ async def copy_erasures(source: Store, target: Store) -> None:
         await target.erase_documents(tenant.id, ())
         for hold in await source.holds(tenant.id):
             await target.put_hold(hold)
-    async for erasure in _orders_in(source):
+    async for erasure in erasures_of(source):
         if await target.version(erasure.tenant, erasure.id, erasure.version):
             await target.put_erasure(erasure)
-
-
-async def _orders_in(store: Store) -> AsyncIterator[Erasure]:
-    after = ("", "")
-    while page := await store.erasures(after=after, limit=_PAGE):
-        for erasure in page:
-            yield erasure
-        after = (page[-1].tenant, page[-1].id)
 
 
 async def copy_quotas(source: Store, target: Store) -> list[str]:

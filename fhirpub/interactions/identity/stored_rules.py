@@ -15,6 +15,7 @@ from fhirpub.interactions.identity.identification import Identification, identif
 from fhirpub.plugin_api import ResourceType
 from fhirpub.storage.contract import KEY_RULES, SearchQuery, Version
 from fhirpub.storage.criteria import IDENTIFIER, Criterion, TokenMatch
+from fhirpub.storage.erasure.contract import erasures_of
 from fhirpub.storage.store import Store
 
 _PAGE = 100
@@ -68,14 +69,9 @@ async def refuse_other_keys(
 async def _count_erased(store: Store, changed: Collection[str]) -> Counter[str]:
     """Count what was erased for good, by its type: of its content nothing is left to compare."""
     found: Counter[str] = Counter()
-    after = ("", "")
-    while page := await store.erasures(after=after, limit=_PAGE):
-        found.update(
-            one.type
-            for one in page
-            if one.type in changed and one.version and not one.allows_reuse
-        )
-        after = (page[-1].tenant, page[-1].id)
+    async for one in erasures_of(store):
+        if one.type in changed and one.version and not one.allows_reuse:
+            found[one.type] += 1
     return found
 
 

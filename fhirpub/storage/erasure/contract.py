@@ -8,7 +8,7 @@ its first change and finished after its last one: what was interrupted is found 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from fhirpub.storage.records import Version
@@ -200,3 +200,22 @@ class ErasureStore(ABC):
             process holds it open: a later call may succeed.
         """
         return True
+
+
+_PAGE = 100
+
+
+async def erasures_of(store: ErasureStore) -> AsyncIterator[Erasure]:
+    """Yield every order of a store, in the order of (tenant, id).
+
+    Args:
+        store: The store, which is read a page at a time.
+
+    Raises:
+        StoreUnavailable: The store cannot be read.
+    """
+    after = ("", "")
+    while page := await store.erasures(after=after, limit=_PAGE):
+        for erasure in page:
+            yield erasure
+        after = (page[-1].tenant, page[-1].id)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage import transfer_orders
 from fhirpub.storage.contract import Version
+from fhirpub.storage.erasure import contract
 from fhirpub.storage.erasure.contract import Erasure, Hold
 from fhirpub.storage.erasure.tombstones import is_emptied
 from fhirpub.storage.quota_contract import QuotaOverride
@@ -150,7 +150,7 @@ async def test_the_tombstone_of_another_tenant_is_not_that_of_an_order(
 async def test_orders_are_copied_page_by_page_across_tenants(
     source: SqliteStore, target: SqliteStore, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    monkeypatch.setattr(transfer_orders, "_PAGE", 2)
+    monkeypatch.setattr(contract, "_PAGE", 2)
     for number in range(count):
         await source.put_erasure(an_erasure(tenant=(LAB, OTHER)[number % 2], id=str(number)))
 

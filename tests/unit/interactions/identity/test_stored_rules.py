@@ -18,6 +18,7 @@ from fhirpub.interactions.identity.stored_rules import (
 )
 from fhirpub.plugin_api import IdentifierRule, ResourceType, ValueForm
 from fhirpub.storage.contract import KEY_RULES, Version
+from fhirpub.storage.erasure import contract
 from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
@@ -225,7 +226,7 @@ async def test_an_erasure_that_leaves_no_key_does_not_count(
 async def test_more_erasures_than_a_page_has_are_counted(
     filled: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_rules, "_PAGE", 3)
+    monkeypatch.setattr(contract, "_PAGE", 3)
     for _ in range(7):
         await filled.put_erasure(erased())
 
