@@ -11,6 +11,17 @@ _RECORD = b'{"action":"read"}\n'
 _WRITE = b'{"action":"register"}'
 
 
+async def check_two_pages(store: Store) -> None:
+    """Check that two records are sealed before the third one, which their page has no room for."""
+    first = await read_unsealed(store)
+    assert await store.seal_audit(blocks_of(first), first)
+    second = await read_unsealed(store)
+
+    assert [entry.records[:1] for entry in first.entries] == [b"0", b"1"]
+    assert not first.is_complete
+    assert [entry.records for entry in second.entries] == [b"2"]
+
+
 class UnsealedAuditContract:
     """A page of what waits is bounded, in number and in size, and what it leaves follows."""
 
@@ -54,13 +65,7 @@ class UnsealedAuditContract:
             audit = b"%d" % number + b"x" * (size - 1)
             await store.add(tenant, a_version(audit=audit, updated=number))
 
-        first = await read_unsealed(store)
-        assert await store.seal_audit(blocks_of(first), first)
-        second = await read_unsealed(store)
-
-        assert [entry.records[:1] for entry in first.entries] == [b"0", b"1"]
-        assert not first.is_complete
-        assert [entry.records for entry in second.entries] == [b"2"]
+        await check_two_pages(store)
 
     async def test_a_page_of_what_was_handed_in_ends_with_the_record_that_fills_it(
         self, store: Store
@@ -69,13 +74,7 @@ class UnsealedAuditContract:
         for number, size in enumerate((half, half, 1)):
             await store.add_audit_records({tenant: b"%d" % number + b"x" * (size - 1)})
 
-        first = await read_unsealed(store)
-        assert await store.seal_audit(blocks_of(first), first)
-        second = await read_unsealed(store)
-
-        assert [entry.records[:1] for entry in first.entries] == [b"0", b"1"]
-        assert not first.is_complete
-        assert [entry.records for entry in second.entries] == [b"2"]
+        await check_two_pages(store)
 
     async def test_what_was_handed_in_after_it_was_read_is_not_sealed_with_it(
         self, store: Store
