@@ -3,69 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.auth.assertions.published_keys import (
-    Fetch,
     KeysNotFetched,
     PublishedKeys,
     kept_seconds,
 )
 from fhirpub.errors import Throttled
+from tests.unit.auth.assertions.publishing import URL, Answer, Site, kids
 from tests.unit.auth.assertions.signing import key_set, pair
 from tests.unit.auth.conftest import HandClock
 
-URL = "https://ward.example.org/jwks.json"
 BOTH = key_set(pair("ES384", "a"), pair("RS384", "b"))
-ONE = key_set(pair("ES384", "a"))
-
-
-@dataclass
-class Answer:
-    body: bytes = ONE
-    cache_control: str = ""
-    problem: str = ""
-
-
-class Site:
-    """What is published, and how often it was asked for."""
-
-    def __init__(self) -> None:
-        self.answer = Answer()
-        self.asked: list[tuple[str, str]] = []
-        self.open = asyncio.Event()
-        self.open.set()
-
-    async def fetch(self, url: str, tenant: str) -> Answer:
-        self.asked.append((url, tenant))
-        await self.open.wait()
-        return self.answer
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site()
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-async def keys(site: Site, clock: HandClock) -> AsyncIterator[PublishedKeys]:
-    fetch: Fetch = site.fetch
-    made = PublishedKeys(fetch, clock=clock)
-    yield made
-    await made.stop()
-
-
-async def kids(keys: PublishedKeys, kid: str = "a", *, tenant: str = "t", url: str = URL) -> str:
-    return "".join(key.kid for key in await keys.at(url, tenant=tenant, kid=kid))
 
 
 async def test_a_set_is_fetched_once_in_five_minutes(

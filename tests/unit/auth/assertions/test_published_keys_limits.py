@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 from structlog.testing import capture_logs
@@ -10,32 +11,29 @@ from structlog.testing import capture_logs
 from fhirpub.auth.assertions import published_keys
 from fhirpub.auth.assertions.published_keys import KeysNotFetched, PublishedKeys
 from fhirpub.errors import Throttled
+from tests.unit.auth.assertions.publishing import URL, Answer, Site, kids
 from tests.unit.auth.assertions.signing import key_set, pair
-from tests.unit.auth.assertions.test_published_keys import URL, Answer, Site, kids
 from tests.unit.auth.conftest import HandClock
 
 AWAY = Answer(problem="E_CONNECT")
 
 
 @pytest.fixture
-def site() -> Site:
-    return Site()
+async def lasting(site: Site, clock: HandClock) -> AsyncIterator[PublishedKeys]:
+    """What uses old keys for an hour more."""
+    made = PublishedKeys(site.fetch, clock=clock, stale_seconds=3_600)
+    yield made
+    await made.stop()
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def keys(site: Site, clock: HandClock) -> PublishedKeys:
-    return PublishedKeys(site.fetch, clock=clock)
-
-
-@pytest.fixture
-def lasting(site: Site, clock: HandClock) -> PublishedKeys:
-    """Return what uses old keys for an hour more."""
-    return PublishedKeys(site.fetch, clock=clock, stale_seconds=3_600)
+async def old(lasting: PublishedKeys, site: Site, clock: HandClock) -> PublishedKeys:
+    """What uses the key that it has fetched before its site went away."""
+    await kids(lasting)
+    site.answer = AWAY
+    clock.pass_seconds(300)
+    await kids(lasting)
+    return lasting
 
 
 async def test_thirty_two_fetches_run_at_a_time(keys: PublishedKeys, site: Site) -> None:
@@ -191,16 +189,12 @@ async def test_a_failure_at_the_end_of_old_keys_is_one(
 
 
 async def test_while_a_site_is_away_it_is_asked_every_ten_seconds(
-    lasting: PublishedKeys, site: Site, clock: HandClock
+    old: PublishedKeys, site: Site, clock: HandClock
 ) -> None:
-    await kids(lasting)
-    site.answer = AWAY
-    clock.pass_seconds(300)
-    await kids(lasting)
     asked = []
     for seconds in (9.999, 0.001, 9.999, 0.001):
         clock.pass_seconds(seconds)
-        await kids(lasting)
+        await kids(old)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         asked.append(len(site.asked))
@@ -209,50 +203,38 @@ async def test_while_a_site_is_away_it_is_asked_every_ten_seconds(
 
 
 async def test_old_keys_serve_while_all_fetches_are_taken(
-    lasting: PublishedKeys, site: Site, clock: HandClock
+    old: PublishedKeys, site: Site, clock: HandClock
 ) -> None:
-    await kids(lasting)
-    site.answer = AWAY
-    clock.pass_seconds(300)
-    await kids(lasting)
     clock.pass_seconds(10)
     site.open.clear()
-    slow = [asyncio.create_task(kids(lasting, url=f"{URL}?{number}")) for number in range(4)]
+    slow = [asyncio.create_task(kids(old, url=f"{URL}?{number}")) for number in range(4)]
     await asyncio.sleep(0)
 
-    assert await kids(lasting) == "a"
+    assert await kids(old) == "a"
 
-    await lasting.stop()
+    await old.stop()
     await asyncio.gather(*slow, return_exceptions=True)
 
 
 async def test_a_key_that_is_not_among_the_old_ones_waits_for_the_site(
-    lasting: PublishedKeys, site: Site, clock: HandClock
+    old: PublishedKeys, site: Site, clock: HandClock
 ) -> None:
-    await kids(lasting)
-    site.answer = AWAY
-    clock.pass_seconds(300)
-    await kids(lasting)
     site.answer = Answer(key_set(pair("RS384", "b")))
     clock.pass_seconds(30)
 
-    assert await kids(lasting, "b") == "b"
+    assert await kids(old, "b") == "b"
 
 
 async def test_a_site_that_is_back_ends_the_use_of_old_keys(
-    lasting: PublishedKeys, site: Site, clock: HandClock
+    old: PublishedKeys, site: Site, clock: HandClock
 ) -> None:
-    await kids(lasting)
-    site.answer = AWAY
-    clock.pass_seconds(300)
-    await kids(lasting)
     site.answer = Answer(key_set(pair("RS384", "b")))
     clock.pass_seconds(10)
-    await kids(lasting)
+    await kids(old)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
 
-    assert await kids(lasting) == "b"
+    assert await kids(old) == "b"
 
 
 async def test_old_keys_of_one_tenant_serve_no_other(
@@ -293,13 +275,9 @@ async def test_what_was_fetched_slowly_is_as_old_as_the_question(
 
 
 async def test_while_a_site_is_away_unknown_keys_cause_no_more_fetches(
-    lasting: PublishedKeys, site: Site, clock: HandClock
+    old: PublishedKeys, site: Site, clock: HandClock
 ) -> None:
-    await kids(lasting)
-    site.answer = AWAY
-    clock.pass_seconds(300)
-    await kids(lasting)
     clock.pass_seconds(9.999)
 
-    assert [await kids(lasting, kid) for kid in ("b", "c")] == ["a", "a"]
+    assert [await kids(old, kid) for kid in ("b", "c")] == ["a", "a"]
     assert len(site.asked) == 2
