@@ -300,12 +300,11 @@ def _entity(name: str, *, is_result: bool) -> JsonObject:
     In a search only the query is a system object, as BALP has it; results have the type of a
     resource.
     """
+    kind, _, value = name.partition("/")
     if is_readable(name):
-        type_name = name.partition("/")[0]
-        own = {"system": _RESOURCE_TYPES, "code": type_name}
+        own = {"system": _RESOURCE_TYPES, "code": kind}
         type_ = own if is_result else _SYSTEM_OBJECT
         return {"what": {"reference": name}, "type": type_, "role": _ROLE_RESOURCE}
-    kind, _, value = name.partition("/")
     return {
         "what": {"identifier": {"value": value or kind}},
         "type": _SYSTEM_OBJECT,

@@ -151,11 +151,10 @@ def schema_problems(type_name: str, document: object) -> list[str]:
     if not isinstance(document, Mapping):
         kind = type(document).__name__
         return [f"the schema for {type_name} must be a JSON Schema as a dict, not {kind}"]
-    meta = _STOCK(_STOCK.META_SCHEMA)
     found = [
         f"the schema for {type_name} is not a JSON Schema at "
         f"{'.'.join(map(str, error.absolute_path)) or 'its top'}: {error.message}"
-        for error in islice(meta.iter_errors(document), _MAX_NAMES)
+        for error in islice(_STOCK(_STOCK.META_SCHEMA).iter_errors(document), _MAX_NAMES)
     ]
     if found:
         return list(dict.fromkeys(found))

@@ -45,7 +45,7 @@ async def reindex_if_needed(store: Store, searched: Mapping[str, SearchIndexer])
     changed = {name for name in searched if after[name] != before.get(name)}
     there = {name for name in changed if await is_found(_any_of(searched[name]), tenants, store)}
     if there:
-        await _take_anew({name: searched[name] for name in there}, tenants, store)
+        await _reindex({name: searched[name] for name in there}, tenants, store)
     await store.put_search_rules(dumps(after).decode())
 
 
@@ -93,7 +93,7 @@ def _any_of(of: SearchIndexer) -> SearchQuery:
     return SearchQuery(type=of.type.name, limit=1, count_up_to=0, has_members=has_members)
 
 
-async def _take_anew(
+async def _reindex(
     searched: Mapping[str, SearchIndexer], tenants: Mapping[str, Tenant], store: Store
 ) -> None:
     _log.info("reindex started", types=" ".join(sorted(searched)))

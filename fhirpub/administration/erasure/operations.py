@@ -163,8 +163,7 @@ async def list_(
     )
     for one in sorted({one.tenant for one in found}):
         await administration.record_read("erase.list", tenant=one)
-    is_more = len(found) == _PAGE
-    following = f"{found[-1].tenant}/{found[-1].id}" if is_more else None
+    following = f"{found[-1].tenant}/{found[-1].id}" if len(found) == _PAGE else None
     return {"orders": [asdict(one) for one in found], "following": following}
 
 

@@ -97,9 +97,8 @@ def read_xml(raw: bytes) -> JsonObject:
     root = _parse(raw)
     name = _local_name(root, _FHIR)
     if name not in tables().resources:
-        raise _malformed(
-            "the body must be a resource of FHIR R4 in the namespace http://hl7.org/fhir"
-        )
+        rule = "the body must be a resource of FHIR R4 in the namespace http://hl7.org/fhir"
+        raise _malformed(rule)
     reading = _Reading()
     resource = reading.resource(root, name, 1)
     if reading.issues:

@@ -74,15 +74,8 @@ class Identification:
         self.forms = {one.system: Form(one) for one in rule.forms}
         self._other = self.forms.pop("", Form(_PLAIN))
         self.has_forms = bool(rule.forms)
-        self._lists = [
-            (names, read)
-            for names, read in (
-                (rule.uses, _uses),
-                (rule.types, _types),
-                (rule.systems, _systems),
-            )
-            if names
-        ]
+        lists = ((rule.uses, _uses), (rule.types, _types), (rule.systems, _systems))
+        self._lists = [(names, read) for names, read in lists if names]
 
     def form_of(self, system: str) -> Form:
         """Return the form of the values in a system."""

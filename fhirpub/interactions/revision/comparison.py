@@ -130,7 +130,7 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
     problems = [
         *_unlike_identity(candidate, latest, resource_type),
         *_fixed_elements(
-            names - _described_anew(before, after, changed, resource_type), resource_type
+            names - _redescribed(before, after, changed, resource_type), resource_type
         ),
         *parts,
         *_status(before, after, names, resource_type, context),
@@ -207,7 +207,7 @@ def _fixed_elements(names: set[str], resource_type: ResourceType) -> Iterator[Is
             yield Issue.error(OperationProblem.ELEMENT_NOT_UPDATABLE, rule, at)
 
 
-def _described_anew(
+def _redescribed(
     before: JsonObject, after: JsonObject, changed: set[str], resource_type: ResourceType
 ) -> set[str]:
     """Return the elements that differ only in how they describe parts that differ.

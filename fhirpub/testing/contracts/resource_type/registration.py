@@ -55,7 +55,7 @@ class ResourceRegistrationContract(ResourceTypeHarness):
         assert refused.status == 400
         assert set(refused.problems) <= {concept["code"] for concept in concepts}
 
-    def test_what_it_tells_can_be_asked_for_by_name(
+    def test_every_event_of_a_resource_has_a_declared_type(
         self, service: RunningService, lab: Integrator
     ) -> None:
         path = self.path_of(self.register(lab, self.body(self.fresh_value())))
@@ -64,8 +64,8 @@ class ResourceRegistrationContract(ResourceTypeHarness):
         resources, resource_id = service.services.context.resources, path.rpartition("/")[2]
         versions = service.call(resources.history(lab.tenant.id, resource_id))
 
-        told = {item["type"] for one in versions for item in loads_stored(one.events)}
-        assert told <= set(service.services.endpoints.event_types.names)
+        types = {item["type"] for one in versions for item in loads_stored(one.events)}
+        assert types <= set(service.services.endpoints.event_types.names)
 
     def test_the_location_of_a_registration_can_be_read(
         self, lab: Integrator, registered: Answer

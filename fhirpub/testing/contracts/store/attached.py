@@ -54,7 +54,7 @@ class AttachedContract:
 
         assert await store.latest_public(LAB, version.id) == version.without_internal_fields()
 
-    async def test_several_documents_are_told_apart(self, store: Store) -> None:
+    async def test_several_documents_are_distinguished(self, store: Store) -> None:
         blobs = [a_blob(os.urandom(100 * number), f"text/{number}") for number in range(16)]
         version = holding(*blobs)
         await store.add(LAB, version)

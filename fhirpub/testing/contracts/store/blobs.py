@@ -106,7 +106,7 @@ class BlobContract:
 
         assert b"".join(pieces) == blob.data[start:stop]
 
-    async def test_nobody_reads_pieces_of_another_tenants_blob(self, store: Store) -> None:
+    async def test_pieces_of_a_blob_are_read_by_its_own_tenant_alone(self, store: Store) -> None:
         known = await store_blob(store, a_blob(os.urandom(100_000)))
 
         with pytest.raises(StoreUnavailable):

@@ -239,9 +239,7 @@ class AttemptContract:
         assert before.number == 1
         assert await stored_deliveries(store, delivery.endpoint) == [before]
 
-    async def test_whether_an_outcome_was_noted_is_told_to_a_repeat_too(
-        self, store: Store
-    ) -> None:
+    async def test_a_repeat_returns_too_whether_an_outcome_was_noted(self, store: Store) -> None:
         overtaken, delivery = await queue(store, 2)
         slow = replace(await begin(store, overtaken), ended=NOW + 40)
         await begin(store, overtaken, now=UNTIL)

@@ -65,7 +65,7 @@ class EndpointContract:
         assert await store.endpoint(LAB, endpoint.id) == endpoint
 
     @pytest.mark.parametrize("revision", [1, 2])
-    async def test_nobody_puts_an_endpoint_for_another_tenant(
+    async def test_an_endpoint_is_put_by_its_own_tenant_alone(
         self, store: Store, revision: int
     ) -> None:
         endpoint = an_endpoint()

@@ -83,7 +83,7 @@ class QueueContract:
         assert await stored_deliveries(store, first[0].endpoint) == first
         assert await stored_deliveries(store, second[0].endpoint) == second
 
-    async def test_those_who_append_at_once_leave_no_gap_and_tell_nobody_twice(
+    async def test_concurrent_appends_leave_no_gap_and_repeat_no_event(
         self, store: Store, other_store: Store
     ) -> None:
         endpoint, events = new_id(), [f"evt_{number}" for number in range(60)]
@@ -108,7 +108,7 @@ class QueueContract:
 
         assert await store.last_sequences(wanted) == {wanted[0]: 12, wanted[1]: 1}
 
-    async def test_told_are_the_events_for_which_there_is_a_delivery(self, store: Store) -> None:
+    async def test_the_events_that_have_a_delivery_are_found(self, store: Store) -> None:
         (delivery,) = await queue(store, 1)
         await queue(store, 2)
 

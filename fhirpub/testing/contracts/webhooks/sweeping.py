@@ -32,7 +32,7 @@ class SweepContract:
         assert swept == 2
         assert await sequences(store, deliveries[0].endpoint) == [3, 4]
 
-    async def test_what_ended_lately_stays(self, store: Store) -> None:
+    async def test_what_ended_recently_stays(self, store: Store) -> None:
         deliveries = await queue(store, 4)
         await end(store, deliveries[0], "delivered")
         await end(store, deliveries[1], "dead")
@@ -111,7 +111,9 @@ class SweepContract:
         assert await store.sweep_deliveries(delivered=UNTIL, dead=0, open_=0) == 2
         assert await sequences(store, endpoint.id) == []
 
-    async def test_what_was_reopened_lately_is_not_left_open_long_ago(self, store: Store) -> None:
+    async def test_what_was_reopened_recently_is_not_left_open_long_ago(
+        self, store: Store
+    ) -> None:
         endpoint = an_endpoint(state="paused")
         await store.put_endpoint(LAB, endpoint)
         delivery, _other, _newest = await queue(store, 3, endpoint=endpoint.id)
