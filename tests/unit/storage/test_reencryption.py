@@ -40,9 +40,15 @@ class WatchedStore(SqliteStore):
     meddles = refuses = False
     in_progress = most_in_progress = listed = 0
 
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, deadline_seconds=10)
+        self.has_listed = asyncio.Event()
+
     async def stored_secrets(self) -> Sequence[StoredSecret]:
         self.listed += 1
-        return await super().stored_secrets()
+        secrets = await super().stored_secrets()
+        self.has_listed.set()
+        return secrets
 
     async def replace_stored_secret(self, secret: StoredSecret, value: bytes) -> bool:
         self.in_progress += 1
@@ -61,7 +67,7 @@ class WatchedStore(SqliteStore):
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncGenerator[WatchedStore]:
-    store = WatchedStore(tmp_path / "f.db", deadline_seconds=10)
+    store = WatchedStore(tmp_path / "f.db")
     await store.start()
     yield store
     await store.stop()
@@ -205,7 +211,11 @@ async def test_a_tenant_that_is_disabled_at_the_same_time_stays_disabled(
     other = SqliteStore(store._path, deadline_seconds=10, cipher=SecretCipher([NEW, OLD]))
     await other.start()
 
-    await asyncio.gather(reencrypt(store), reencrypt(other))
+    async def follow() -> None:
+        await store.has_listed.wait()  # what the other process has replaced is not listed any more
+        await reencrypt(other)
+
+    await asyncio.gather(reencrypt(store), follow())
     await reencrypt(other)
 
     assert all(tenant.disabled for tenant in await other.tenants())
