@@ -207,11 +207,7 @@ def _run(target: Target, tenant_id: str, meant: Mapping[str, Any], options: _Opt
             lambda call: _plan(call, tenant_id, meant), creates_store=False
         )
         if not options.dry_run:
-            if not options.yes:
-                _ask(planned.erased)
-            done = target.run(
-                lambda call: _erase(call, tenant_id, planned, options), creates_store=False
-            )
+            done = _carry_out(target, tenant_id, planned, options)
     except KeyboardInterrupt:
         raise click.ClickException(
             "interrupted; repeat the command, or run `fhirpub erase resume`, to complete it"
@@ -235,6 +231,13 @@ async def _plan(call: Caller, tenant_id: str, meant: Mapping[str, Any]) -> _Done
         planned.erased += page["planned"]
         planned.moved, following = page["moved"], page["following"]
     return planned
+
+
+def _carry_out(target: Target, tenant_id: str, planned: _Done, options: _Options) -> _Done:
+    """Erase what was planned, after a question unless there is --yes."""
+    if not options.yes:
+        _ask(planned.erased)
+    return target.run(lambda call: _erase(call, tenant_id, planned, options), creates_store=False)
 
 
 async def _erase(call: Caller, tenant_id: str, planned: _Done, options: _Options) -> _Done:
