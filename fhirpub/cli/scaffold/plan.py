@@ -202,12 +202,15 @@ def _body(
     }
     resource = {**resource, **example_of(type_name, tables), **resource}
     for role in roles:
-        part = EXAMPLE_PARTS[role.part]
-        reference = {"reference": f"{part['resourceType']}/{part['id']}"}
-        resource[role.referred_by] = _value_of(children[role.referred_by], reference)
+        resource[role.referred_by] = _value_of(children[role.referred_by], _reference_to(role))
     entries = [{"name": item.part, "resource": EXAMPLE_PARTS[item.part]} for item in roles]
     own = {"name": type_name[0].lower() + type_name[1:], "resource": resource}
     return {"resourceType": "Parameters", "parameter": [*entries, own]}
+
+
+def _reference_to(role: Role) -> JsonObject:
+    part = EXAMPLE_PARTS[role.part]
+    return {"reference": f"{part['resourceType']}/{part['id']}"}
 
 
 def _value_of(element: Element, value: JsonObject) -> JsonObject | list[JsonObject]:
