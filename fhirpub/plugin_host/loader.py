@@ -13,6 +13,7 @@ from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.hooks import PluginHooks
 
 _PROVIDER = re.compile(r"[a-z][a-z0-9-]*")
+_DECLARED_OTHERWISE = "is declared elsewhere with another type or other elements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,7 @@ def _shared_members(
     repeating = ((one.name, part) for one in types.values() for part in one.parts if part.repeats)
     for name, part in repeating:
         found = [
-            f"search parameter {parameter.name} of {part.type} is declared elsewhere with another "
-            "type or other elements"
+            f"search parameter {parameter.name} of {part.type} {_DECLARED_OTHERWISE}"
             for parameter in part.search
             if _differs(parameter, declared.setdefault((part.type, parameter.name), parameter))
         ]
