@@ -117,15 +117,19 @@ async def _sweep(services: Services) -> None:
     while True:
         await asyncio.sleep(_SWEEP_SECONDS)
         try:
-            for tenant in await services.store.tenants():
-                before = services.clock() - _HOUR
-                swept = await services.store.sweep_blobs(tenant.id, before=before)
-                if swept:
-                    _log.info("swept", documents=swept, tenant=tenant.id)
-            await services.store.sweep_quota_counts(before=services.clock() - _HOUR)
-            await services.store.sweep_revoked_tokens(before=services.clock() - _HOUR)
-            await services.store.sweep_used_assertions(before=services.clock() - _HOUR)
+            await _sweep_store(services)
         except StoreUnavailable as problem:
             _log.warning("not swept", reason=problem.reason)
         except Exception as problem:  # noqa: BLE001 - the next round may succeed
             _log.error("not swept", **where(problem))
+
+
+async def _sweep_store(services: Services) -> None:
+    for tenant in await services.store.tenants():
+        before = services.clock() - _HOUR
+        swept = await services.store.sweep_blobs(tenant.id, before=before)
+        if swept:
+            _log.info("swept", documents=swept, tenant=tenant.id)
+    await services.store.sweep_quota_counts(before=services.clock() - _HOUR)
+    await services.store.sweep_revoked_tokens(before=services.clock() - _HOUR)
+    await services.store.sweep_used_assertions(before=services.clock() - _HOUR)

@@ -75,18 +75,23 @@ def check(
     """Return the valid values of every group; add a message for each other to ``problems``."""
     values: dict[str, dict[str, Any]] = {name: {} for name in groups}
     for name, table in tables.items():
-        if name not in groups and not isinstance(table, dict):
-            problems.append(f"{source}: {name} is in no group{_groups_with(name, groups)}")
-        elif name not in groups:
-            problems.append(f"{source}: unknown group [{name}]{_nearest_group(name, groups)}")
-        elif not isinstance(table, dict):
-            problems.append(f"{source}: [{name}] must be a table")
-        else:
-            hints = typing.get_type_hints(groups[name])
-            for key, value in table.items():
-                where = f"{source}: {key} in [{name}]"
-                _take(values[name], key, value, hints, problems, where=where)
+        if problem := _why_no_group(name, table, groups):
+            problems.append(f"{source}: {problem}")
+            continue
+        hints = typing.get_type_hints(groups[name])
+        for key, value in table.items():
+            where = f"{source}: {key} in [{name}]"
+            _take(values[name], key, value, hints, problems, where=where)
     return values
+
+
+def _why_no_group(name: str, table: Any, groups: Groups) -> str:
+    """Return why a member of the file is none of the groups, or an empty text."""
+    if name not in groups and not isinstance(table, dict):
+        return f"{name} is in no group{_groups_with(name, groups)}"
+    if name not in groups:
+        return f"unknown group [{name}]{_nearest_group(name, groups)}"
+    return "" if isinstance(table, dict) else f"[{name}] must be a table"
 
 
 def override(

@@ -58,10 +58,7 @@ class KeySource:
         self._provider = provider
         self._unwrapped: dict[str, bytes] = {}
         self._environment = _from_environment()
-        self._setting, self._configured = "[storage] keys_file: ", config.storage.keys_file
-        if not self._configured:
-            self._setting = "[webhooks] keys_file: "
-            self._configured = config.webhooks.keys_file
+        self._setting, self._configured = _configured_file(config)
 
     @property
     def file(self) -> Path | None:
@@ -182,6 +179,13 @@ class KeySource:
 def _refused(provider: KeyProvider, action: str, problem: Exception) -> SecretsUnavailable:
     """Return an error with the class of a provider's problem; its text might hold a key."""
     return SecretsUnavailable(f"key provider {provider.name}: {action} ({type(problem).__name__})")
+
+
+def _configured_file(config: Config) -> tuple[str, str]:
+    """Return the setting that names the file of the keys, and its value, which may be empty."""
+    if config.storage.keys_file:
+        return "[storage] keys_file: ", config.storage.keys_file
+    return "[webhooks] keys_file: ", config.webhooks.keys_file
 
 
 def _from_environment() -> tuple[str, str] | None:

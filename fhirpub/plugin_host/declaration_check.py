@@ -121,6 +121,11 @@ def _malformed_member(part: Part) -> Iterator[str]:
     yield from _malformed_search(part)
     if part.patient and not matches(ELEMENT_PATH, part.patient):
         yield f"patient: {part.patient!r} is not the name of an element"
+    yield from _misplaced_attributes(part)
+
+
+def _misplaced_attributes(part: Part) -> Iterator[str]:
+    """Report attributes that a part does not have because it repeats, or because it does not."""
     only = [field for field in (*_MEMBER_SHAPES, "search", "patient") if getattr(part, field)]
     if not part.repeats and only:
         yield f"{', '.join(only)}: only a part with repeats=True has this"

@@ -100,11 +100,15 @@ class PluginHooks:
                 self._add_problem(plugin, f"{self._where(plugin)}: {said}")
             else:
                 members += [(plugin, item) for item in items]
+        self._report_none(hook)
+        return members
+
+    def _report_none(self, hook: str) -> None:
+        """Report the plugins whose hook has just returned None, unless they have a problem."""
         for plugin, result in self._returned:
             if result is None and plugin not in self.problems:
                 said = f"{hook} returned None, so adds nothing"
                 self._add_problem(plugin, f"{self._where(plugin)}: {said}")
-        return members
 
     def _where(self, plugin: str) -> str:
         return self.sources[plugin].where if plugin in self.sources else "plugins"

@@ -13,6 +13,7 @@ from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.hooks import PluginHooks
 
 _PROVIDER = re.compile(r"[a-z][a-z0-9-]*")
+_DECLARED_OTHERWISE = "is declared elsewhere with another type or other elements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +77,19 @@ def load_key_provider(enabled: Sequence[str]) -> KeyProvider | None:
     found = hooks.call("fhirpub_key_provider")
     hooks.require_no_problems()
     for name, provider in found:
-        if not isinstance(provider, KeyProvider) or not _PROVIDER.fullmatch(provider.name):
-            raise PluginError(
-                f"{hooks.sources[name].where}: fhirpub_key_provider must return a KeyProvider "
-                "whose name is of lower-case letters, digits and hyphens"
-            )
+        _check_key_provider(provider, name, hooks)
     if len(found) > 1:
         owners = " and ".join(name for name, _ in found)
         raise PluginError(f"the plugins {owners} have fhirpub_key_provider: enable one")
     return found[0][1] if found else None
+
+
+def _check_key_provider(provider: object, plugin: str, hooks: PluginHooks) -> None:
+    if not isinstance(provider, KeyProvider) or not _PROVIDER.fullmatch(provider.name):
+        raise PluginError(
+            f"{hooks.sources[plugin].where}: fhirpub_key_provider must return a KeyProvider "
+            "whose name is of lower-case letters, digits and hyphens"
+        )
 
 
 def _problems_in(declared: ResourceType, plugin: str, owners: Mapping[str, str]) -> Iterator[str]:
@@ -115,15 +120,12 @@ def _shared_members(
     types: Mapping[str, ResourceType], owners: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Report contradictions about a type whose resources come from several declarations."""
-    declared: dict[tuple[str, str], SearchParameter] = {}
-    for name, resource_type in types.items():
-        declared |= {(name, parameter.name): parameter for parameter in resource_type.search}
+    declared = _own_parameters(types)
     patients: dict[str, str] = {}
     repeating = ((one.name, part) for one in types.values() for part in one.parts if part.repeats)
     for name, part in repeating:
         found = [
-            f"search parameter {parameter.name} of {part.type} is declared elsewhere with another "
-            "type or other elements"
+            f"search parameter {parameter.name} of {part.type} {_DECLARED_OTHERWISE}"
             for parameter in part.search
             if _differs(parameter, declared.setdefault((part.type, parameter.name), parameter))
         ]
@@ -131,6 +133,15 @@ def _shared_members(
             found.append(f"another part of type {part.type} has its patient elsewhere")
         for said in found:
             yield owners[name], f"plugin {owners[name]}: part {part.name} of {name}: {said}"
+
+
+def _own_parameters(types: Mapping[str, ResourceType]) -> dict[tuple[str, str], SearchParameter]:
+    """Return the search parameters that types declare for themselves, by type and name."""
+    return {
+        (name, parameter.name): parameter
+        for name, declared in types.items()
+        for parameter in declared.search
+    }
 
 
 def _differs(one: SearchParameter, other: SearchParameter) -> bool:

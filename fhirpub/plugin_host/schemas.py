@@ -102,6 +102,11 @@ def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[st
         yield from (
             (f"search parameter {parameter.name}", path, types) for path in parameter.paths
         )
+    yield from _quote_attribute(declared)
+
+
+def _quote_attribute(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Yield each element that an attribute of the declaration itself names."""
     for field, names, types in (
         ("updatable", sorted(declared.updatable), _ANY),
         ("attachments", declared.attachments, _ATTACHMENT),

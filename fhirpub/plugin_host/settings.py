@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -81,10 +81,17 @@ def _problems(plugin: str, group: Any) -> Iterator[str]:
     hints = typing.get_type_hints(group)
     taken = {option.name for option in dataclasses.fields(TypeConfig)}
     for field in dataclasses.fields(group):
-        if field.name in taken:
-            yield f"returns {group.__name__}: {field.name} is an option of every resource type"
-        if "meaning" not in field.metadata:
-            yield f"returns {group.__name__}: {field.name} must be made by `setting`"
-        hint = hints[field.name]
-        if hint not in _TYPES and typing.get_origin(hint) is not Literal:
-            yield f"returns {group.__name__}: {field.name} has a type that no setting can have"
+        for problem in _problems_of_field(field, hints[field.name], taken):
+            yield f"returns {group.__name__}: {field.name} {problem}"
+
+
+def _problems_of_field(
+    field: dataclasses.Field[Any], hint: Any, taken: Collection[str]
+) -> Iterator[str]:
+    """Yield what keeps a field from being a setting; ``taken`` are names of other options."""
+    if field.name in taken:
+        yield "is an option of every resource type"
+    if "meaning" not in field.metadata:
+        yield "must be made by `setting`"
+    if hint not in _TYPES and typing.get_origin(hint) is not Literal:
+        yield "has a type that no setting can have"

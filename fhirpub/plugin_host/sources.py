@@ -88,15 +88,20 @@ def source_of(name: str, points: Sequence[PluginSource]) -> PluginSource:
     usable = [point for point in named if point.api in SUPPORTED_VERSIONS]
     best = max((point.api for point in usable), default=0)
     matches = [point for point in usable if point.api == best]
-    if len({match.module for match in matches}) > 1:
-        homes = " and ".join(f"{match.module} of {match.distribution}" for match in matches)
-        raise PluginError(f"plugin {name}: two packages use this name, {homes}; uninstall one")
+    _refuse_several(name, matches)
     if named and not matches:
         raise PluginError(_requires_another_version(named[0]))
     if not matches:
         known = [point.name for point in points]
         raise PluginError(f"[plugins] enabled: there is no plugin {name}{_nearest(name, known)}")
     return matches[0]
+
+
+def _refuse_several(name: str, matches: Sequence[PluginSource]) -> None:
+    """Raise PluginError if plugins of a name are in several packages."""
+    if len({match.module for match in matches}) > 1:
+        homes = " and ".join(f"{match.module} of {match.distribution}" for match in matches)
+        raise PluginError(f"plugin {name}: two packages use this name, {homes}; uninstall one")
 
 
 def _requires_another_version(source: PluginSource) -> str:

@@ -52,16 +52,21 @@ def serve_jobs(open_environment: Callable[[Any], Any]) -> None:
     Args:
         open_environment: Makes the first argument of each function of what the pool was given.
     """
+    _defer_to_service()
+    tune_allocator()
+    jobs, answers = _pipes()
+    with jobs, answers, suppress(BrokenPipeError):
+        _run_jobs(jobs, answers, open_environment)
+
+
+def _defer_to_service() -> None:
+    """Let the process that started this one decide when it ends, and come first."""
     # The process ends with the one that started it, which may finish requests after these.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICE)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_OOM_SCORE), encoding="ascii")
-    tune_allocator()
-    jobs, answers = _pipes()
-    with jobs, answers, suppress(BrokenPipeError):
-        _run_jobs(jobs, answers, open_environment)
 
 
 def _run_jobs(jobs: BinaryIO, answers: BinaryIO, open_environment: Callable[[Any], Any]) -> None:

@@ -123,14 +123,17 @@ class _Workers:
             try:
                 said += len(os.read(self._reading, count))
             except BlockingIOError:
-                pid, _status = os.waitpid(-1, os.WNOHANG)
-                died = self.numbers.pop(pid, None) is not None
-                if died and not self.stopping:
+                if self._reap_one() and not self.stopping:
                     for other in self.numbers:
                         _terminate(other)
                     return False
                 signal.sigtimedwait([], 0.02)
         return True
+
+    def _reap_one(self) -> bool:
+        """Return whether a worker has ended; it is then no longer among them."""
+        pid, _status = os.waitpid(-1, os.WNOHANG)
+        return self.numbers.pop(pid, None) is not None
 
     def _run(self, number: int, after: float) -> None:
         """Work in a forked child, and end it."""

@@ -46,10 +46,15 @@ async def reencrypt(store: Store) -> Counter[Purpose]:
             break
         for start in range(0, len(outdated), _SIDE_BY_SIDE):
             several = outdated[start : start + _SIDE_BY_SIDE]
-            replaced = await asyncio.gather(*(_replace(store, one) for one in several))
-            pairs = zip(several, replaced, strict=True)
-            changed.update(one.purpose for one, is_new in pairs if is_new)
+            changed.update(await _replace_some(store, several))
     return changed
+
+
+async def _replace_some(store: Store, several: Sequence[StoredSecret]) -> list[Purpose]:
+    """Return the purposes of those that were replaced."""
+    replaced = await asyncio.gather(*(_replace(store, one) for one in several))
+    pairs = zip(several, replaced, strict=True)
+    return [one.purpose for one, is_new in pairs if is_new]
 
 
 async def _replace(store: Store, secret: StoredSecret) -> bool:

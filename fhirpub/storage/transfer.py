@@ -281,11 +281,15 @@ async def _copy_access(source: Store, target: Store) -> list[str]:
             await target.revoke_token(token, most=sys.maxsize)
     await target.put_client_uses(await source.client_uses())
     for environment in ENVIRONMENTS:
-        known = {item.kid: item for item in await target.signing_keys(environment)}
-        for key in await source.signing_keys(environment):
-            kept += await _settle(
-                key, known.get(key.kid), _key, target.put_signing_key, name=key.kid
-            )
+        kept += await _copy_signing_keys(environment, source, target)
+    return kept
+
+
+async def _copy_signing_keys(environment: str, source: Store, target: Store) -> list[str]:
+    kept = []
+    known = {item.kid: item for item in await target.signing_keys(environment)}
+    for key in await source.signing_keys(environment):
+        kept += await _settle(key, known.get(key.kid), _key, target.put_signing_key, name=key.kid)
     return kept
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import orjson
 
 from fhirpub.storage.contract import KEY_RULES
-from fhirpub.storage.erasure.contract import erasures_of
+from fhirpub.storage.erasure.contract import Erasure, erasures_of
 from fhirpub.storage.store import Store
 
 _OF_TWO = '{"rule":"that of two stores"}'
@@ -23,11 +23,7 @@ async def copy_erasures(source: Store, target: Store) -> None:
     nothing is left there: if the copy is interrupted before, a service on it goes on.
     """
     async for erasure in erasures_of(source):
-        tombstone = await target.version(erasure.tenant, erasure.id, erasure.version)
-        number = erasure.version if tombstone else 0  # until the next run copies it
-        await target.put_erasure(replace(erasure, version=number, finished=None))
-        while tombstone and await target.erase_versions(erasure.tenant, tombstone):
-            pass
+        await _repeat(erasure, target)
     for tenant in await source.tenants():
         await target.erase_documents(tenant.id, ())
         for hold in await source.holds(tenant.id):
@@ -35,6 +31,15 @@ async def copy_erasures(source: Store, target: Store) -> None:
     async for erasure in erasures_of(source):
         if await target.version(erasure.tenant, erasure.id, erasure.version):
             await target.put_erasure(erasure)
+
+
+async def _repeat(erasure: Erasure, target: Store) -> None:
+    """Erase what the target has of a resource; its order is not finished there."""
+    tombstone = await target.version(erasure.tenant, erasure.id, erasure.version)
+    number = erasure.version if tombstone else 0  # until the next run copies it
+    await target.put_erasure(replace(erasure, version=number, finished=None))
+    while tombstone and await target.erase_versions(erasure.tenant, tombstone):
+        pass
 
 
 async def copy_quotas(source: Store, target: Store) -> list[str]:

@@ -92,10 +92,7 @@ class RemoteService:
         """Return the bootstrap key, or the token that an assertion gets."""
         if not self._key.startswith("{"):
             return self._key
-        try:
-            key = orjson.loads(self._key)
-        except orjson.JSONDecodeError:
-            raise ConfigurationError("--admin-key is no JSON") from None
+        key = _parse_key(self._key)
         url, name = f"{self._base}/token", str(key.get("name", ""))
         fields = {
             "grant_type": "client_credentials",
@@ -111,10 +108,7 @@ class RemoteService:
 
     def _call(self, operation: Operation, arguments: Mapping[str, Any]) -> Call:
         """Return the request: each argument in its place."""
-        places: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}}
-        for parameter in operation.parameters:
-            if parameter.name in arguments:
-                places[parameter.place][parameter.name] = arguments[parameter.name]
+        places = _by_place(operation, arguments)
         path = operation.path
         for name, value in places["path"].items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
@@ -138,11 +132,29 @@ class RemoteService:
             raise RemoteRefusal(advice.text) from None
 
 
+def _parse_key(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise ConfigurationError("--admin-key is no JSON") from None
+
+
 def _sign(key: Any, name: str, url: str) -> str:
     try:
         return sign_assertion(key, subject=name, audience=url, clock=now_ms)
     except ConfigurationError as problem:
         raise ConfigurationError(f"--admin-key {problem}") from None
+
+
+def _by_place(
+    operation: Operation, arguments: Mapping[str, Any]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the arguments by their names, for each place in the request."""
+    places: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}}
+    for parameter in operation.parameters:
+        if parameter.name in arguments:
+            places[parameter.place][parameter.name] = arguments[parameter.name]
+    return places
 
 
 def _empty(method: str) -> bytes | None:

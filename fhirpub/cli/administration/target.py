@@ -25,6 +25,20 @@ from fhirpub.errors import InvalidContent
 
 T = TypeVar("T")
 _URL_VARIABLE = "FHIRPUB_ADMIN_URL"
+_admin_key = click.option(
+    "--admin-key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Key for --admin-url: a private key as JWK, or the bootstrap key; default: the bootstrap "
+    "key in FHIRPUB_ADMIN_KEY.",
+)
+_admin_url = click.option(
+    "--admin-url",
+    default="",
+    metavar="URL",
+    help=f"Act on a running service through its interface for administration; default: "
+    f"{_URL_VARIABLE} if it is set, otherwise the store of the settings.",
+)
 
 
 class Caller(Protocol):
@@ -90,24 +104,7 @@ class Target:
 
 def with_target(command: Command) -> Command:
     """Add the options that name where a command acts, as ``target``."""
-    for option in (
-        click.option(
-            "--admin-key",
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            help="Key for --admin-url: a private key as JWK, or the bootstrap key; default: the "
-            "bootstrap key in FHIRPUB_ADMIN_KEY.",
-        ),
-        click.option(
-            "--admin-url",
-            default="",
-            metavar="URL",
-            help=f"Act on a running service through its interface for administration; default: "
-            f"{_URL_VARIABLE} if it is set, otherwise the store of the settings.",
-        ),
-    ):
-        command = option(command)
-    return with_config_file(_with_target(command))
+    return with_config_file(_with_target(_admin_url(_admin_key(command))))
 
 
 def _with_target(command: Command) -> Command:

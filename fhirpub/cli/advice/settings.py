@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from fhirpub.app.stores import uses_mongodb
@@ -16,6 +16,23 @@ from fhirpub.config.settings import AuthConfig, Config
 
 _EXAMPLE = re.compile(r"//([^/:]*\.)?example(\.(com|net|org))?([:/]|$)")
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound here
+
+_TURNED_OFF: Mapping[str, Callable[[Config], bool]] = {
+    "[server] trusted_proxies is not set: all clients appear to have the address of the proxy"
+    " and share its limit of connections: name the proxy that terminates TLS": (
+        lambda config: not config.server.trusted_proxies
+    ),
+    "[auth] enforce_scopes is not set: every client may do everything for its tenant: give"
+    " each its scopes, then set it": lambda config: not config.auth.enforce_scopes,
+    "[limits] token_failures = 0: secrets of clients can be guessed without a limit: set a"
+    " number": lambda config: not config.limits.token_failures,
+    "[fhir] hash_check is not strict: a damaged document is accepted: set it to strict": (
+        lambda config: config.fhir.hash_check != "strict"
+    ),
+    "[audit] enabled = false: it cannot be found out who read or changed a report: remove this"
+    " line": lambda config: not config.audit.enabled,
+}
+"""What may be turned off for a trial, and whether it is."""
 
 
 def advise(config: Config) -> Iterator[Finding]:
@@ -79,21 +96,6 @@ def _names(config: Config) -> Iterator[Finding]:
 
 def _protection(config: Config) -> Iterator[Finding]:
     """Check what protects a service in production, and may be turned off for a trial."""
-    off = {
-        "[server] trusted_proxies is not set: all clients appear to have the address of the proxy"
-        " and share its limit of connections: name the proxy that terminates TLS": (
-            not config.server.trusted_proxies
-        ),
-        "[auth] enforce_scopes is not set: every client may do everything for its tenant: give"
-        " each its scopes, then set it": not config.auth.enforce_scopes,
-        "[limits] token_failures = 0: secrets of clients can be guessed without a limit: set a"
-        " number": not config.limits.token_failures,
-        "[fhir] hash_check is not strict: a damaged document is accepted: set it to strict": (
-            config.fhir.hash_check != "strict"
-        ),
-        "[audit] enabled = false: it cannot be found out who read or changed a report: remove this"
-        " line": not config.audit.enabled,
-    }
-    for text, is_off in off.items():
-        if is_off:
+    for text, is_off in _TURNED_OFF.items():
+        if is_off(config):
             yield warning("configuration", text)

@@ -65,14 +65,7 @@ def list_(
     """List records, newest first."""
     for name in ("since", "until"):
         wanted[name] = None if wanted[name] is None else instant(wanted[name])
-
-    async def work(call: Caller) -> list[Record]:
-        found: list[Record] = []
-        for chain in await _chains(call, tenant_id):
-            found += await _list(call, chain, wanted, limit)
-        return found
-
-    found = target.run(work, creates_store=False)
+    found = target.run(lambda call: _list_all(call, tenant_id, wanted, limit), creates_store=False)
     if as_json:
         print_json(found)
         return
@@ -85,6 +78,16 @@ async def _chains(call: Caller, tenant_id: str | None) -> Sequence[str]:
         return [tenant_id]
     chains: list[str] = await call(operations.CHAINS)
     return chains
+
+
+async def _list_all(
+    call: Caller, tenant_id: str | None, wanted: Record, limit: int
+) -> list[Record]:
+    """Return records of every chain that is meant, at most ``limit`` of each."""
+    found: list[Record] = []
+    for chain in await _chains(call, tenant_id):
+        found += await _list(call, chain, wanted, limit)
+    return found
 
 
 async def _list(call: Caller, chain: str, wanted: Record, limit: int) -> list[Record]:
@@ -138,10 +141,7 @@ def export(tenant_id: str | None, out: Path | None, target: Target) -> None:
     A hash is SHA-256 over the hash before it and the record, whose bytes are its line in
     `records`; so each line can be verified without the store.
     """
-    try:
-        file = sys.stdout if out is None else out.open("x", encoding="utf-8")
-    except OSError as problem:
-        raise click.ClickException(f"{out} cannot be created: {problem.strerror}") from None
+    file = sys.stdout if out is None else _create(out)
     line = ProgressLine(at_once=False)
     try:
         written = target.run(
@@ -152,6 +152,13 @@ def export(tenant_id: str | None, out: Path | None, target: Target) -> None:
         if out is not None:
             file.close()
     click.echo(f"{written:,} records exported.", err=True)
+
+
+def _create(file: Path) -> TextIO:
+    try:
+        return file.open("x", encoding="utf-8")
+    except OSError as problem:
+        raise click.ClickException(f"{file} cannot be created: {problem.strerror}") from None
 
 
 async def _export(

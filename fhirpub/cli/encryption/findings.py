@@ -43,12 +43,8 @@ def _problems(
     def those(state: State) -> list[StoredSecret]:
         return [one for one, found in secrets if found == state]
 
-    if missing := those("missing"):
-        text = f"{in_words(missing)} cannot be decrypted: the key {key_names(missing)} is not here"
-        yield Finding(_SUBJECT, "error", text)
-    for one in those("damaged"):
-        text = f"the {one.purpose} of {one.owner} was damaged in the store, or moved there"
-        yield Finding(_SUBJECT, "error", text)
+    missing = those("missing")
+    yield from _unreadable(missing, those("damaged"))
     if not has_key and not missing:
         yield Finding(_SUBJECT, "warning", NO_KEY)
     if clear := those("clear"):
@@ -57,6 +53,17 @@ def _problems(
     if older := those("older"):
         text = f"{in_words(older)} under an older key {key_names(older)}: {RESEAL}"
         yield Finding(_SUBJECT, "warning", text)
+
+
+def _unreadable(
+    missing: Sequence[StoredSecret], damaged: Sequence[StoredSecret]
+) -> Iterator[Finding]:
+    if missing:
+        text = f"{in_words(missing)} cannot be decrypted: the key {key_names(missing)} is not here"
+        yield Finding(_SUBJECT, "error", text)
+    for one in damaged:
+        text = f"the {one.purpose} of {one.owner} was damaged in the store, or moved there"
+        yield Finding(_SUBJECT, "error", text)
 
 
 def _problems_of_key(config: Config, source: KeySource) -> Iterator[Finding]:

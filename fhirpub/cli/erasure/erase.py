@@ -90,12 +90,7 @@ def report(
     This cannot be undone. The service may run. An interrupted command is completed by repeating
     it.
     """
-    identifier = given.pop("identifier")
-    if bool(report_ids) == bool(identifier):
-        raise click.UsageError("name reports by their ids, or one by --identifier")
-    meant: dict[str, Any] = {"reports": list(map(id_of, report_ids))}
-    if identifier:
-        meant = {"report_identifier": "|".join(identifier), "type": type_name}
+    meant = _reports_meant(report_ids, given.pop("identifier"), type_name)
     _run(target, tenant_id, meant, _Options(as_json=as_json, **given))
 
 
@@ -127,12 +122,7 @@ def patient(
     This cannot be undone. Reports that belonged to the patient in an earlier version, and were
     moved to another one, are named and not erased: `fhirpub erase report` does that.
     """
-    identifier = given.pop("identifier")
-    if bool(patient_ids) == bool(identifier):
-        raise click.UsageError("name patients by their ids, or by --identifier")
-    meant: dict[str, Any] = {"patients": list(map(id_of, patient_ids))}
-    if identifier:
-        meant = {"patient_identifier": "|".join(identifier)}
+    meant = _patients_meant(patient_ids, given.pop("identifier"))
     _run(target, tenant_id, meant, _Options(as_json=as_json, **given))
 
 
@@ -190,19 +180,34 @@ class _Done:
     refused: Sequence[str] = ()
 
 
+def _reports_meant(
+    ids: Sequence[str], identifier: Sequence[str] | None, type_name: str
+) -> Mapping[str, Any]:
+    """Return which reports are meant; raises UsageError unless they are named in one way."""
+    if bool(ids) == bool(identifier):
+        raise click.UsageError("name reports by their ids, or one by --identifier")
+    if identifier:
+        return {"report_identifier": "|".join(identifier), "type": type_name}
+    return {"reports": list(map(id_of, ids))}
+
+
+def _patients_meant(ids: Sequence[str], identifier: Sequence[str] | None) -> Mapping[str, Any]:
+    """Return which patients are meant; raises UsageError unless they are named in one way."""
+    if bool(ids) == bool(identifier):
+        raise click.UsageError("name patients by their ids, or by --identifier")
+    if identifier:
+        return {"patient_identifier": "|".join(identifier)}
+    return {"patients": list(map(id_of, ids))}
+
+
 def _run(target: Target, tenant_id: str, meant: Mapping[str, Any], options: _Options) -> None:
-    if not (options.yes or options.dry_run) and (options.as_json or not is_terminal(sys.stdin)):
-        raise click.UsageError("erasing is final: add --yes, or --dry-run to see what would go")
+    _refuse_unconfirmed(options)
     try:
-        planned = target.run(lambda call: _plan(call, tenant_id, meant), creates_store=False)
+        done = planned = target.run(
+            lambda call: _plan(call, tenant_id, meant), creates_store=False
+        )
         if not options.dry_run:
-            if not options.yes:
-                _ask(planned.erased)
-            done = target.run(
-                lambda call: _erase(call, tenant_id, planned, options), creates_store=False
-            )
-        else:
-            done = planned
+            done = _carry_out(target, tenant_id, planned, options)
     except KeyboardInterrupt:
         raise click.ClickException(
             "interrupted; repeat the command, or run `fhirpub erase resume`, to complete it"
@@ -210,6 +215,12 @@ def _run(target: Target, tenant_id: str, meant: Mapping[str, Any], options: _Opt
     if done.refused:
         raise click.ClickException("; ".join(done.refused))
     _show(done, options)
+
+
+def _refuse_unconfirmed(options: _Options) -> None:
+    """Raise UsageError if there is no --yes, and no terminal on which to ask for it."""
+    if not (options.yes or options.dry_run) and (options.as_json or not is_terminal(sys.stdin)):
+        raise click.UsageError("erasing is final: add --yes, or --dry-run to see what would go")
 
 
 async def _plan(call: Caller, tenant_id: str, meant: Mapping[str, Any]) -> _Done:
@@ -220,6 +231,13 @@ async def _plan(call: Caller, tenant_id: str, meant: Mapping[str, Any]) -> _Done
         planned.erased += page["planned"]
         planned.moved, following = page["moved"], page["following"]
     return planned
+
+
+def _carry_out(target: Target, tenant_id: str, planned: _Done, options: _Options) -> _Done:
+    """Erase what was planned, after a question unless there is --yes."""
+    if not options.yes:
+        _ask(planned.erased)
+    return target.run(lambda call: _erase(call, tenant_id, planned, options), creates_store=False)
 
 
 async def _erase(call: Caller, tenant_id: str, planned: _Done, options: _Options) -> _Done:
@@ -248,22 +266,26 @@ def _ask(planned: Sequence[Record]) -> None:
 
 
 def _show(done: _Done, options: _Options) -> None:
-    erased, moved = done.erased, done.moved
+    erased = done.erased
     if options.as_json:
-        print_json({"erased": erased, "moved": moved, "dry_run": options.dry_run})
+        print_json({"erased": erased, "moved": done.moved, "dry_run": options.dry_run})
         return
     print_table(records_of(erased), as_json=False, empty="There is nothing to erase.")
-    if moved:
-        more = f" and {len(moved) - _MOST_NAMED} more" if len(moved) > _MOST_NAMED else ""
-        click.echo(
-            f"{', '.join(moved[:_MOST_NAMED])}{more} belonged to the patient in an earlier "
-            "version and to another one now. Erase them by `fhirpub erase report` if they are "
-            "meant as well.",
-            err=True,
-        )
+    if done.moved:
+        _show_moved(done.moved)
     before = [f"{one['type']}/{one['id']}" for one in erased if not one["versions"]]
     if before:
         click.echo(f"Erased before, see `fhirpub erase list`: {', '.join(before)}.", err=True)
     if not options.dry_run:
         for line in rest_of(erased):
             click.echo(line, err=True)
+
+
+def _show_moved(moved: Sequence[str]) -> None:
+    more = f" and {len(moved) - _MOST_NAMED} more" if len(moved) > _MOST_NAMED else ""
+    click.echo(
+        f"{', '.join(moved[:_MOST_NAMED])}{more} belonged to the patient in an earlier "
+        "version and to another one now. Erase them by `fhirpub erase report` if they are "
+        "meant as well.",
+        err=True,
+    )

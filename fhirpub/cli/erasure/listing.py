@@ -35,18 +35,7 @@ def list_(tenant_id: str | None, target: Target, *, unfinished: bool, as_json: b
     if as_json:
         print_json(found)
         return
-    rows = [
-        {
-            "resource": f"{one['type']}/{one['id']}",
-            "tenant": one["tenant"],
-            "ordered": instant(one["ordered"]),
-            "operator": one["operator"],
-            "reason": one["reason"],
-            "finished": one["finished"] is not None,
-        }
-        for one in found
-    ]
-    print_table(rows, as_json=False, empty="Nothing was erased.")
+    print_table(list(map(_row, found)), as_json=False, empty="Nothing was erased.")
 
 
 @click.command(
@@ -82,6 +71,17 @@ def resume(tenant_id: str, target: Target, *, as_json: bool) -> None:
     print_table(records_of(erased), as_json=False, empty="No order was interrupted.")
     for line in rest_of(erased):
         click.echo(line, err=True)
+
+
+def _row(order: Record) -> Record:
+    return {
+        "resource": f"{order['type']}/{order['id']}",
+        "tenant": order["tenant"],
+        "ordered": instant(order["ordered"]),
+        "operator": order["operator"],
+        "reason": order["reason"],
+        "finished": order["finished"] is not None,
+    }
 
 
 async def orders_in(

@@ -87,9 +87,7 @@ async def _repeat(
         some, _refused = await carry_out(orders, partial(_repeat_some, call, tenant_id))
         erased += some
         holds = [asdict(one) for one in ours if isinstance(one, Hold)]
-        for start in range(0, len(holds), MAX_AT_ONCE):
-            some_holds = holds[start : start + MAX_AT_ONCE]
-            await call(operations.REPEAT, tenant=tenant_id, holds=some_holds)
+        await _repeat_holds(call, tenant_id, holds)
     return erased, sorted(by_tenant.keys() - known)
 
 
@@ -97,3 +95,9 @@ async def _repeat_some(call: Caller, tenant_id: str, orders: Sequence[Erasure]) 
     found = [asdict(one) for one in orders]
     done: Record = await call(operations.REPEAT, tenant=tenant_id, orders=found)
     return done
+
+
+async def _repeat_holds(call: Caller, tenant_id: str, holds: Sequence[Record]) -> None:
+    for start in range(0, len(holds), MAX_AT_ONCE):
+        some = holds[start : start + MAX_AT_ONCE]
+        await call(operations.REPEAT, tenant=tenant_id, holds=some)

@@ -60,21 +60,25 @@ def service_of(config: Config, options: ServiceOptions) -> Service:
 
     Prompts for the credentials that the environment does not have.
     """
-    library = logging.getLogger("tornado")  # what it logs is reported in words
-    click.get_current_context().call_on_close(partial(library.setLevel, library.level))
-    library.setLevel(logging.CRITICAL)
+    _silence_library()
     base = (options.url or config.base_url).rstrip("/")
     _warn_of_plain_http(base)
     grant = {**_credentials(), "audience": options.audience or config.auth.audience}
-    types = examine(config.plugins.enabled).types
     return Service(
         base=base,
         grant=grant,
         cacert=options.cacert,
-        types=types,
+        types=examine(config.plugins.enabled).types,
         limit=config.limits.request_bytes,
         documents_from=options.documents_from,
     )
+
+
+def _silence_library() -> None:
+    """Let the HTTP library log nothing until the command ends: it is reported in words."""
+    library = logging.getLogger("tornado")
+    click.get_current_context().call_on_close(partial(library.setLevel, library.level))
+    library.setLevel(logging.CRITICAL)
 
 
 def _credentials() -> dict[str, str]:

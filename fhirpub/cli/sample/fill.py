@@ -15,6 +15,7 @@ from fhirpub.interactions.read import read_whole
 from fhirpub.interactions.register import (
     Candidate,
     Prepared,
+    Received,
     Rejected,
     find_first,
     receive_registration,
@@ -86,11 +87,7 @@ class Filling:
     async def _register(self, body: bytes) -> str | None:
         """Return the id of a report that is there now; None if it is not the one of this body."""
         tenant, context = self.tenant, self.context
-        received = run_to_completion(
-            receive_registration(
-                context, body, is_xml=False, read_body=from_parameters, type_name=TYPE
-            )
-        )
+        received = _received(context, body)
         first = await find_first(received.key, tenant=tenant, context=context)
         if first is not None:
             same = repeats(first, received.submission.digest)
@@ -139,6 +136,14 @@ class Filling:
     def _newest(self, resource_id: str) -> Awaitable[Version]:
         tenant, context = self.tenant, self.context
         return read_whole(TYPE, resource_id, tenant=tenant, context=context)
+
+
+def _received(context: Context, body: bytes) -> Received:
+    return run_to_completion(
+        receive_registration(
+            context, body, is_xml=False, read_body=from_parameters, type_name=TYPE
+        )
+    )
 
 
 def _accepted(prepared: Prepared) -> Candidate:

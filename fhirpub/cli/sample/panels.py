@@ -142,15 +142,12 @@ _NO_GROWTH = "No growth"
 
 
 def _urine_culture(random: Random, report: Resource) -> Findings:
-    def identified(text: str) -> Resource:
-        found = _result("bact", "630-4", "Bacteria identified in urine by culture", report)
-        return {**found, "valueCodeableConcept": {"text": text}}
-
     if random.random() < 0.6:
         line = f"Culture: {_NO_GROWTH.lower()}"
-        return Findings("No growth after 48 hours.", (identified(_NO_GROWTH),), (line,))
+        return Findings("No growth after 48 hours.", (_identified(_NO_GROWTH, report),), (line,))
     (name,) = random.choices([one for one, _ in _BACTERIA], [often for _, often in _BACTERIA])
-    results, lines, resistant = [identified(name)], [f"Culture: {name}, > 10^5 CFU/mL"], []
+    results, lines = [_identified(name, report)], [f"Culture: {name}, > 10^5 CFU/mL"]
+    resistant: list[str] = []
     for local_id, loinc, antibiotic in _ANTIBIOTICS:
         code, word = random.choices((("S", "Susceptible"), ("R", "Resistant")), (3, 1))[0]
         tested = _result(local_id, loinc, f"{antibiotic} susceptibility", report)
@@ -160,6 +157,12 @@ def _urine_culture(random: Random, report: Resource) -> Findings:
         resistant += [antibiotic] * (code == "R")
     end = f", resistant to {' and to '.join(resistant)}" if resistant else ""
     return Findings(f"{name} in significant numbers{end}.", tuple(results), tuple(lines))
+
+
+def _identified(text: str, report: Resource) -> Resource:
+    """Return the result that names bacteria."""
+    found = _result("bact", "630-4", "Bacteria identified in urine by culture", report)
+    return {**found, "valueCodeableConcept": {"text": text}}
 
 
 _CHEST = (

@@ -83,16 +83,19 @@ class _Case:
                 {"reference": f"Observation/{one['id']}"} for one in self.findings.results
             ]
         report["presentedForm"] = [_document(panel.text, self.lines(), report["issued"])]
-        entries = [
-            ("patient", self.patient),
-            ("organization", _ORGANIZATION),
-            ("diagnosticReport", report),
+        parameters = [
+            {"name": name, "resource": resource} for name, resource in self._entries(report)
         ]
-        if panel.specimen:
-            entries.append(("specimen", _specimen(report, panel.specimen)))
-        entries += [("observation", one) for one in self.findings.results]
-        parameters = [{"name": name, "resource": resource} for name, resource in entries]
         return dumps({"resourceType": "Parameters", "parameter": parameters})
+
+    def _entries(self, report: Resource) -> Iterator[tuple[str, Resource]]:
+        yield "patient", self.patient
+        yield "organization", _ORGANIZATION
+        yield "diagnosticReport", report
+        if self.panel.specimen:
+            yield "specimen", _specimen(report, self.panel.specimen)
+        for one in self.findings.results:
+            yield "observation", one
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the document."""

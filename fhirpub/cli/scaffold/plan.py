@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fhirpub.cli.scaffold.example import EXAMPLE_PARTS, example_of
 from fhirpub.errors import PluginError
@@ -143,16 +142,20 @@ def _check(type_name: str, tables: Tables) -> None:
         hint = f"; did you mean {listed[near[0]]}?" if near else ""
         raise PluginError(f"FHIR R4 has no resource type {type_name}{hint}")
     children = dict(tables.children(type_name))
-    identifier, status = children.get("identifier"), children.get("status")
-    reason = ""
-    if identifier is None or identifier["types"] != ["Identifier"]:
-        reason = "it has no identifier; declare it by hand, with a function as its key"
-    elif status is None or status["types"] != ["code"]:
-        reason = "it has no status of type code, which registrations set and updates change"
-    elif not tables.required_set(status):
-        reason = "the codes of its status are not known"
-    if reason:
+    if reason := _why_not_registered(children, tables):
         raise PluginError(f"{type_name} cannot be registered: {reason}")
+
+
+def _why_not_registered(children: Mapping[str, Element], tables: Tables) -> str:
+    """Return why no resource of this type can be registered, or an empty text."""
+    identifier, status = children.get("identifier"), children.get("status")
+    if identifier is None or identifier["types"] != ["Identifier"]:
+        return "it has no identifier; declare it by hand, with a function as its key"
+    if status is None or status["types"] != ["code"]:
+        return "it has no status of type code, which registrations set and updates change"
+    if not tables.required_set(status):
+        return "the codes of its status are not known"
+    return ""
 
 
 def _names(type_name: str, tables: Tables) -> Iterator[tuple[str, str, Element]]:
@@ -191,18 +194,25 @@ def _body(
     type_name: str, roles: tuple[Role, ...], statuses: list[str], tables: Tables
 ) -> JsonObject:
     one = {"system": f"https://lab.example/{type_name.lower()}", "value": "1001"}
-    has_list = dict(tables.children(type_name))["identifier"]["max"] == "*"
+    children = dict(tables.children(type_name))
     resource: JsonObject = {
         "resourceType": type_name,
-        "identifier": [one] if has_list else one,
+        "identifier": _value_of(children["identifier"], one),
         "status": next((name for name in _FINISHED if name in statuses), statuses[0]),
     }
     resource = {**resource, **example_of(type_name, tables), **resource}
     for role in roles:
-        part = EXAMPLE_PARTS[role.part]
-        reference: Any = {"reference": f"{part['resourceType']}/{part['id']}"}
-        many = dict(tables.children(type_name))[role.referred_by]["max"] == "*"
-        resource[role.referred_by] = [reference] if many else reference
+        resource[role.referred_by] = _value_of(children[role.referred_by], _reference_to(role))
     entries = [{"name": item.part, "resource": EXAMPLE_PARTS[item.part]} for item in roles]
     own = {"name": type_name[0].lower() + type_name[1:], "resource": resource}
     return {"resourceType": "Parameters", "parameter": [*entries, own]}
+
+
+def _reference_to(role: Role) -> JsonObject:
+    part = EXAMPLE_PARTS[role.part]
+    return {"reference": f"{part['resourceType']}/{part['id']}"}
+
+
+def _value_of(element: Element, value: JsonObject) -> JsonObject | list[JsonObject]:
+    """Return a value as JSON has it in an element: in a list if that can be repeated."""
+    return [value] if element["max"] == "*" else value

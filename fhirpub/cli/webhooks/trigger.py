@@ -23,6 +23,7 @@ from fhirpub.runtime.clock import now_ms
 from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub.webhooks.management.samples import Samples
 from fhirpub.webhooks.management.serializers import why_failed
+from fhirpub.webhooks.transport.envelope import WebhookEvent
 
 _LOCAL = "local"
 """The endpoint in samples of events about endpoints."""
@@ -79,12 +80,7 @@ def trigger(
 
 async def _forward(event_type: str, url: str, config: Config) -> dict[str, Any]:
     """Send a sample from here, and return the result."""
-    known = EventTypes.of(load(config.plugins.enabled).values())
-    if problem := known.problem_of_name(event_type):
-        more = "Events of other types need their plugin among [plugins] enabled."
-        raise click.BadParameter(f"{event_type} {problem}. {more}", param_hint="EVENT")
-    samples = Samples(known, base_url=config.base_url, clock=now_ms)
-    event = samples.of(event_type, endpoint_id=_LOCAL)
+    event = _sample_of(event_type, config)
     async with forwarding(url, config.webhooks) as forwarder:
         outcome = await forwarder.send(event.id, event.type, event.body(sequence=0), sequence=0)
     reason = outcome.reason or ""
@@ -97,6 +93,15 @@ async def _forward(event_type: str, url: str, config: Config) -> dict[str, Any]:
         "why": why_failed(status=outcome.status, reason=reason),
         "milliseconds": outcome.duration,
     }
+
+
+def _sample_of(event_type: str, config: Config) -> WebhookEvent:
+    known = EventTypes.of(load(config.plugins.enabled).values())
+    if problem := known.problem_of_name(event_type):
+        more = "Events of other types need their plugin among [plugins] enabled."
+        raise click.BadParameter(f"{event_type} {problem}. {more}", param_hint="EVENT")
+    samples = Samples(known, base_url=config.base_url, clock=now_ms)
+    return samples.of(event_type, endpoint_id=_LOCAL)
 
 
 async def _request(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,13 +138,7 @@ def _read_entry(body: bytes, span: Span, resource: Span | None, place: int) -> E
 
 def _shell(body: bytes, span: Span, inner: Span | None, at: str) -> Any:
     """Return what surrounds the inner part, with a number in its place."""
-    start, end = span
-    if inner is None:
-        pieces = [body[start:end]] if end - start <= _MAX_SHELL else None
-    else:
-        before, behind = inner[0] - start, end - inner[1]
-        is_short = before + behind <= _MAX_SHELL
-        pieces = [body[start : inner[0]], _CUT, body[inner[1] : end]] if is_short else None
+    pieces = _pieces_around(body, span, inner)
     if pieces is None:
         said = f"has more than {_MAX_SHELL} bytes outside of its resources"
         raise InvalidContent.because(
@@ -154,6 +148,16 @@ def _shell(body: bytes, span: Span, inner: Span | None, at: str) -> Any:
         return loads(b"".join(pieces))
     except InvalidContent as problem:
         raise InvalidContent(_at_shell(issue, at) for issue in problem.issues) from None
+
+
+def _pieces_around(body: bytes, span: Span, inner: Span | None) -> list[bytes] | None:
+    """Return the pieces of what surrounds the inner part, None if they are too long."""
+    start, end = span
+    if inner is None:
+        return [body[start:end]] if end - start <= _MAX_SHELL else None
+    before, behind = inner[0] - start, end - inner[1]
+    is_short = before + behind <= _MAX_SHELL
+    return [body[start : inner[0]], _CUT, body[inner[1] : end]] if is_short else None
 
 
 def _at_shell(issue: Issue, at: str) -> Issue:
@@ -192,23 +196,30 @@ def _wrong_texts(entry: JsonObject, request: JsonObject, at: str) -> list[Issue]
 
 
 def _wrong_request(request: JsonObject, resource: bytes, at: str) -> list[Issue]:
-    method, url = request.get("method"), request.get("url")
-    issues: list[Issue] = []
+    return [*_wrong_method(request, resource, at), *_wrong_url(request, f"{at}.request.url")]
+
+
+def _wrong_method(request: JsonObject, resource: bytes, at: str) -> Iterator[Issue]:
+    """Yield the issue of a method that is wrong, or has no resource where it needs one."""
+    method = request.get("method")
     if not isinstance(method, str) or method not in _METHODS:
         said = "must be GET, HEAD, POST or PATCH"
-        issues.append(_malformed(said, f"{at}.request.method", RequestProblem.METHOD_UNSUPPORTED))
+        yield _malformed(said, f"{at}.request.method", RequestProblem.METHOD_UNSUPPORTED)
     elif method in _WITH_RESOURCE and not resource:
         said = f"is required for {method}"
-        issues.append(Issue.error(ContentProblem.ELEMENT_REQUIRED, said, f"{at}.resource"))
+        yield Issue.error(ContentProblem.ELEMENT_REQUIRED, said, f"{at}.resource")
     elif method not in _WITH_RESOURCE and resource:
-        issues.append(_malformed(f"must be absent for {method}", f"{at}.resource"))
+        yield _malformed(f"must be absent for {method}", f"{at}.resource")
+
+
+def _wrong_url(request: JsonObject, at: str) -> Iterator[Issue]:
+    url = request.get("url")
     if not isinstance(url, str) or not _URL.fullmatch(url):
         said = "is required: the address below the FHIR base, without blanks"
-        issues.append(Issue.error(ContentProblem.ELEMENT_REQUIRED, said, f"{at}.request.url"))
+        yield Issue.error(ContentProblem.ELEMENT_REQUIRED, said, at)
     elif len(url) > _MAX_URL:
         said = f"has more than {_MAX_URL} characters"
-        issues.append(_malformed(said, f"{at}.request.url", RequestProblem.ADDRESS_TOO_LONG))
-    return issues
+        yield _malformed(said, at, RequestProblem.ADDRESS_TOO_LONG)
 
 
 def urns_in(resource: bytes) -> list[str]:

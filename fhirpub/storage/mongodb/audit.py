@@ -184,24 +184,9 @@ class MongoAudit(OnDatabase, AuditStore):
         return await self._blocks(wanted, [("number", 1)], limit, AUDIT_BY_NUMBER)
 
     async def find_audit_blocks(self, tenant: str, query: AuditQuery) -> Sequence[AuditBlock]:
-        since = query.since or 0
-        wanted: dict[str, Any] = {
-            "tenant": tenant,
-            "first": {"$gte": since - MAX_BLOCK_SPAN_MS},
-            "last": {"$gte": since},
-        }
-        if query.until is not None:
-            wanted["first"]["$lte"] = query.until
-        if query.before is not None:
-            first, number = query.before
-            behind = [{"first": {"$lt": first}}, {"first": first, "number": {"$lt": number}}]
-            wanted["first"]["$lte"] = min(first, wanted["first"].get("$lte", first))
-            wanted["$or"] = behind
-        if query.keys:
-            wanted["keys"] = {"$all": [*query.keys]}
         hint = AUDIT_BY_KEY if query.keys else AUDIT_BY_TIME
         order = [("first", -1), ("number", -1)]
-        found = await self._blocks(wanted, order, query.limit, hint)
+        found = await self._blocks(_filter_of(tenant, query), order, query.limit, hint)
         return [*up_to_size(found, _records_size, most=query.size)]
 
     async def _blocks(
@@ -251,6 +236,26 @@ def _new(
 ) -> list[dict[str, Any]]:
     """Return records of chains whose last blocks are known, and do not hold them."""
     return [one for one in found if one["tenant"] in known and one["_id"] not in held]
+
+
+def _filter_of(tenant: str, query: AuditQuery) -> dict[str, Any]:
+    """Return the condition for blocks that may have what is wanted."""
+    since = query.since or 0
+    wanted: dict[str, Any] = {
+        "tenant": tenant,
+        "first": {"$gte": since - MAX_BLOCK_SPAN_MS},
+        "last": {"$gte": since},
+    }
+    if query.until is not None:
+        wanted["first"]["$lte"] = query.until
+    if query.before is not None:
+        first, number = query.before
+        behind = [{"first": {"$lt": first}}, {"first": first, "number": {"$lt": number}}]
+        wanted["first"]["$lte"] = min(first, wanted["first"].get("$lte", first))
+        wanted["$or"] = behind
+    if query.keys:
+        wanted["keys"] = {"$all": [*query.keys]}
+    return wanted
 
 
 def _version_entry(found: Found) -> UnsealedEntry:

@@ -124,18 +124,7 @@ class SqliteAudit(DatabaseMixin, AuditStore):
         return await self._open.read(read)
 
     async def find_audit_blocks(self, tenant: str, query: AuditQuery) -> Sequence[AuditBlock]:
-        since = 0 if query.since is None else query.since
-        before = query.before or (_LARGEST_INTEGER, _LARGEST_INTEGER)
-        parameters: dict[str, str | int] = {
-            "tenant": tenant,
-            "since": since,
-            "since_first": since - MAX_BLOCK_SPAN_MS,
-            "until": _LARGEST_INTEGER if query.until is None else query.until,
-            "before_first": before[0],
-            "before_number": before[1],
-            "limit": query.limit,
-        }
-        parameters |= {f"key{place}": key for place, key in enumerate(query.keys)}
+        parameters = _parameters_of(tenant, query)
         statement = sql.find_blocks(len(query.keys))
 
         def read(connection: sqlite3.Connection) -> list[AuditBlock]:
@@ -220,6 +209,22 @@ def _are_next(connection: sqlite3.Connection, blocks: Iterable[SealedBlock]) -> 
         if last + 1 != number:
             return False
     return True
+
+
+def _parameters_of(tenant: str, query: AuditQuery) -> dict[str, str | int]:
+    """Return the parameters of the statement that finds blocks."""
+    since = 0 if query.since is None else query.since
+    before = query.before or (_LARGEST_INTEGER, _LARGEST_INTEGER)
+    parameters: dict[str, str | int] = {
+        "tenant": tenant,
+        "since": since,
+        "since_first": since - MAX_BLOCK_SPAN_MS,
+        "until": _LARGEST_INTEGER if query.until is None else query.until,
+        "before_first": before[0],
+        "before_number": before[1],
+        "limit": query.limit,
+    }
+    return parameters | {f"key{place}": key for place, key in enumerate(query.keys)}
 
 
 def _put(connection: sqlite3.Connection, blocks: Sequence[SealedBlock]) -> None:

@@ -281,16 +281,20 @@ def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
         cached_statements=200,
     )
     try:
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
-        connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_FOR_WRITER}")
-        connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
+        _set_pragmas(connection)
     except sqlite3.DatabaseError as error:
         connection.close()
         if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
             raise
         raise ConfigurationError("[storage] url: the file is not an SQLite database") from None
     return connection
+
+
+def _set_pragmas(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
+    connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_FOR_WRITER}")
+    connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
 
 
 @contextmanager

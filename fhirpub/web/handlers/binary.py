@@ -78,11 +78,14 @@ class BinaryHandler(BaseHandler):
             body = self.serialize(_resource(document_id, found))
             self.respond_with_documents(body, {blob.sha256: blob})
             return
+        self._set_document_headers(found)
+        self._respond_with_part(blob)
+
+    def _set_document_headers(self, found: _Found) -> None:
         self.headers["Content-Type"] = found.content_type
         self.headers["Content-Disposition"] = disposition(found.title, found.content_type)
         self.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
         self.set_private_caching()
-        self._respond_with_part(blob)
 
     def _respond_with_part(self, blob: BlobInfo) -> None:
         self.headers["Accept-Ranges"] = "bytes"

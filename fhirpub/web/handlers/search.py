@@ -77,24 +77,28 @@ class SearchFormHandler(BodyHandler):
 
     async def post(self) -> None:
         """Search."""
-        try:
-            form = parse_qsl(
-                self.take_body().decode(),
-                keep_blank_values=True,
-                errors="strict",
-                max_num_fields=_MAX_PARAMETERS,
-            )
-        except UnicodeDecodeError:
-            raise InvalidSearch.because(
-                "the form must be UTF-8", details=OperationProblem.PARAMETER_INVALID
-            ) from None
-        except ValueError:
-            rule = f"the form must have at most {_MAX_PARAMETERS} parameters"
-            raise InvalidSearch.because(rule, details=OperationProblem.SEARCH_TOO_COSTLY) from None
-        self.request.add_form(form)
+        self.request.add_form(_parse_form(self.take_body()))
         super().check_format()
         await self.search()
 
     async def search(self) -> None:
         """Answer, now that the parameters are known."""
         await _answer(self)
+
+
+def _parse_form(body: bytes) -> list[tuple[str, str]]:
+    """Return the parameters in a form; raises InvalidSearch."""
+    try:
+        return parse_qsl(
+            body.decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MAX_PARAMETERS,
+        )
+    except UnicodeDecodeError:
+        raise InvalidSearch.because(
+            "the form must be UTF-8", details=OperationProblem.PARAMETER_INVALID
+        ) from None
+    except ValueError:
+        rule = f"the form must have at most {_MAX_PARAMETERS} parameters"
+        raise InvalidSearch.because(rule, details=OperationProblem.SEARCH_TOO_COSTLY) from None

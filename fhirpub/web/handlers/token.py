@@ -95,14 +95,10 @@ class TokenHandler(OAuthHandler):
 
     async def post(self) -> None:
         """Grant a token."""
-        tokens, message, certificate = (
-            self.services.tokens,
-            self.take_message(),
-            self.certificate(),
-        )
+        message, certificate = self.take_message(), self.certificate()
         if certificate is None:
             raise refuse_malformed("the proxy passed on a client certificate that cannot be read")
-        self._grant = grant = await tokens.grant(
+        self._grant = grant = await self.services.tokens.grant(
             message, address=self.address, certificate=certificate
         )
         answer: dict[str, Any] = {

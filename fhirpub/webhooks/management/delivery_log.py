@@ -267,12 +267,7 @@ class DeliveryLog:
             page = await self.latest(
                 endpoint, Wanted(), before=before, limit=_VALIDATION_BATCH_SIZE
             )
-            attempts += [
-                _Ended(attempt.ended, attempt.duration, attempt.status)
-                for delivery in page.deliveries
-                for attempt in delivery.attempts
-                if attempt.ended is not None and attempt.ended >= since
-            ]
+            attempts += _ended_in(page.deliveries, since)
             before = page.following
             if before is None:
                 break
@@ -282,6 +277,15 @@ class DeliveryLog:
         query = Wanted(states=OPEN).query(endpoint, limit=1)
         found = await self._store.deliveries(endpoint.tenant, query)
         return found[0].created if found else None
+
+
+def _ended_in(deliveries: Sequence[Delivery], since: int) -> list[_Ended]:
+    return [
+        _Ended(attempt.ended, attempt.duration, attempt.status)
+        for delivery in deliveries
+        for attempt in delivery.attempts
+        if attempt.ended is not None and attempt.ended >= since
+    ]
 
 
 def _without_answers(delivery: Delivery) -> Delivery:

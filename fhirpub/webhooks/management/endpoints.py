@@ -198,10 +198,7 @@ class EndpointService:
             states.require_permission(endpoint, operator=operator)
             if endpoint.why != states.UNPROVEN and not is_pull(endpoint.url):
                 await self._expect_health(endpoint, operator=operator)
-
-        def enabled(found: Endpoint) -> Endpoint:
-            return states.enabled(found, known=endpoint, operator=operator)
-
+        enabled = partial(states.enabled, known=endpoint, operator=operator)
         return await self._put(tenant, endpoint_id, enabled)
 
     async def rotate_secret(

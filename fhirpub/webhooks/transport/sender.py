@@ -25,6 +25,8 @@ from fhirpub.webhooks.transport.url_policy import Target, TargetRules, refuse_ur
 if TYPE_CHECKING:
     from fhirpub.webhooks.transport.http_client import HttpClient
 
+_PLAIN_JSON = {"Accept": "application/json", "Accept-Encoding": "identity"}
+
 
 class Sender:
     """Sends messages; safe to use from many tasks of one event loop. Close it in the end.
@@ -129,12 +131,7 @@ class Sender:
         except InvalidContent:
             return Retrieved(problem="E_BLOCKED_ADDRESS")
         client = self._client or await self._open()
-        headers = {
-            "User-Agent": self._agent,
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-        }
-        found = await client.get(target, headers)
+        found = await client.get(target, {"User-Agent": self._agent, **_PLAIN_JSON})
         if found.problem == "E_BLOCKED_ADDRESS":
             self._blocked()
         return found

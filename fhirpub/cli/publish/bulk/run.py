@@ -92,10 +92,12 @@ class _Run:
                 ending.failure = problem
         ending.interrupted = was_interrupted()
         ending.skipped = intake.skipped
-        total = expected.total()
-        if total is not None:
-            ending.left = max(0, total - self.tally.total - intake.skipped)
+        ending.left = self._left(expected.total(), intake.skipped)
         return ending
+
+    def _left(self, expected: int | None, skipped: int) -> int | None:
+        """Return how many were not sent; None if it is not known how many there are."""
+        return None if expected is None else max(0, expected - self.tally.total - skipped)
 
     async def _load(self, intake: Intake) -> None:
         patience = Patience(_PATIENCE_SECONDS)

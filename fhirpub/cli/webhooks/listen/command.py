@@ -153,14 +153,10 @@ class _Words:
 async def _listen(service: Service, words: _Words, position: Position) -> None:
     """Listen until a signal."""
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(http_client(service.cacert))
         patience = _Patience()
-        publisher = Publisher(
-            partial(send, client), service.base, service.grant, note, patience.pauses
-        )
-        queue = EventQueue(WebhookCalls(publisher), words.name, words.patterns)
+        calls = await _calls(service, patience, stack)
         listener = Listener(
-            queue=queue,
+            queue=EventQueue(calls, words.name, words.patterns),
             position=position,
             forwarder=await _forwarder(words, stack),
             skips_refused=words.skip_refused,
@@ -170,6 +166,14 @@ async def _listen(service: Service, words: _Words, position: Position) -> None:
         async with interruptible(partial(listener.stop, work)):
             with suppress(asyncio.CancelledError):
                 await work
+
+
+async def _calls(service: Service, patience: _Patience, stack: AsyncExitStack) -> WebhookCalls:
+    client = await stack.enter_async_context(http_client(service.cacert))
+    publisher = Publisher(
+        partial(send, client), service.base, service.grant, note, patience.pauses
+    )
+    return WebhookCalls(publisher)
 
 
 async def _forwarder(words: _Words, stack: AsyncExitStack) -> Forwarder | None:

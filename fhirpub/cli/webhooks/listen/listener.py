@@ -96,9 +96,7 @@ class Listener:
                 return True
             if self._is_stopped:
                 return False
-            wait = max(pause, min(outcome.retry_after or 0.0, _LONGEST_PAUSE))
-            click.echo(f"Sending event {event.sequence} again in {wait:g} s.", err=True)
-            await asyncio.sleep(wait)
+            await _wait(event, max(pause, min(outcome.retry_after or 0.0, _LONGEST_PAUSE)))
         raise AssertionError  # count has no end
 
     async def _send(self, forwarder: Forwarder, event: QueuedEvent, number: int) -> Outcome:
@@ -129,6 +127,12 @@ class Listener:
         click.echo(as_text(f"{line}  {_came_of(outcome)}".rstrip()))
 
 
+async def _wait(event: QueuedEvent, seconds: float) -> None:
+    """Wait until an event is sent again."""
+    click.echo(f"Sending event {event.sequence} again in {seconds:g} s.", err=True)
+    await asyncio.sleep(seconds)
+
+
 def _pauses() -> Iterator[float]:
     return chain(_PAUSES, repeat(_LONGEST_PAUSE))
 
@@ -144,14 +148,14 @@ def _record(
     }
     if outcome is None:
         return record
-    sent = {
+    return {
+        **record,
         "attempt": number,
         "accepted": outcome.delivered,
         "status": outcome.status or None,
         "reason": outcome.reason or "",
         "milliseconds": outcome.duration,
     }
-    return {**record, **sent}
 
 
 def _came_of(outcome: Outcome | None) -> str:

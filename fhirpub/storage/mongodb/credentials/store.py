@@ -145,12 +145,7 @@ class MongoCredentials(OnDatabase, CredentialStore, SecretStore):
 
     async def replace_stored_secret(self, secret: StoredSecret, value: bytes) -> bool:
         if secret.purpose == "salt":
-            over = {"_id": secret.owner, "salt": secret.value}
-            async with within(self._deadline):
-                tenants = self._collection(schema.TENANT)
-                return bool(
-                    (await tenants.update_one(over, {"$set": {"salt": value}})).matched_count
-                )
+            return await self._replace_salt(secret, value)
 
         def is_it(key: SigningKey) -> bool:
             stored = _secret_of(key)
@@ -162,6 +157,12 @@ class MongoCredentials(OnDatabase, CredentialStore, SecretStore):
             return [replace(key, private_pem=value) if is_it(key) else key for key in keys]
 
         return await self._change_keys(change)
+
+    async def _replace_salt(self, secret: StoredSecret, value: bytes) -> bool:
+        over = {"_id": secret.owner, "salt": secret.value}
+        async with within(self._deadline):
+            tenants = self._collection(schema.TENANT)
+            return bool((await tenants.update_one(over, {"$set": {"salt": value}})).matched_count)
 
 
 def _secret_of(key: SigningKey) -> StoredSecret:
