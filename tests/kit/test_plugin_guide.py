@@ -28,7 +28,12 @@ PLACE = re.compile(r"`([\w./-]+\.py)`:\s*$")
 REGISTER = "fhirpub-immunization/tests/register.json"
 PATH = "/fhir/r4/Immunization"
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl"),
+    pytest.mark.skipif(
+        not variable("FHIRPUB_TEST_FULL"), reason="a long test: scripts/test --full"
+    ),
+]
 
 
 @dataclass(frozen=True)

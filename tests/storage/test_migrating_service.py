@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Answer, Integrator
 from tests.bodies import document, register_body
 
 UPDATE = {"resourceType": "DiagnosticReport", "status": "amended"}
-WAYS = [("sqlite", "mongodb"), ("mongodb", "sqlite")]
+WAYS = [("sqlite", "mongodb")]
+if variable("FHIRPUB_TEST_FULL"):
+    WAYS.append(("mongodb", "sqlite"))
 
 
 class Publisher(threading.Thread):

@@ -32,7 +32,7 @@ XHTML = "http://www.w3.org/1999/xhtml"
 REPORTS = Path(__file__).parents[2] / "corpus" / "reports.jsonl.gz"
 LONG = variable("HYPOTHESIS") == "long"
 some = settings(
-    max_examples=5000 if LONG else 250,
+    max_examples=5000 if LONG else 100,
     derandomize=not LONG,
     deadline=None,
     database=None,
