@@ -134,10 +134,14 @@ def test_what_else_was_refused_is_not_kept() -> None:
     assert kept("DiagnosticReport.subject", {}) is None
 
 
-def test_one_refusal_that_stands_ends_all() -> None:
+@pytest.mark.parametrize(
+    "refused",
+    [["DiagnosticReport.category", "patient"], ["patient", "DiagnosticReport.category"]],
+)
+def test_one_refusal_that_stands_ends_all(refused: list[str]) -> None:
     known = Stored(stored(category=[], subject={}), [])
 
-    assert keep_stored(report(), known, ["DiagnosticReport.category", "patient"]) is None
+    assert keep_stored(report(), known, refused) is None
 
 
 def test_the_report_of_the_message_is_not_changed() -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fhirpub.runtime.request_lines import Level, RequestLines, plain
+from fhirpub.runtime.request_lines import Fact, Level, RequestLines, plain
 from fhirpub.testing.clock import HandClock
 
 CLOCK = HandClock(1_795_000_000_007)
@@ -38,22 +38,30 @@ def test_a_line_of_json_has_its_time_level_event_and_facts() -> None:
 
     log.writer.write("info", "request", {"client": "c-1", "status": 200}, kind="x")
 
-    assert log.lines == [
+    (line,) = log.lines
+    assert line == (
         '{"timestamp":"2026-11-18T11:06:40.007Z","level":"info","event":"request",'
         '"client":"c-1","status":200}\n'
-    ]
+    )
 
 
 def test_a_line_of_text_is_in_columns() -> None:
     log = Log("text")
-    facts = {"client": "c-1", "ms": 1.5, "why": "a b", "none": "", "ids": ["a", "b"]}
+    facts: dict[str, Fact] = {
+        "client": "c-1",
+        "ms": 1.5,
+        "why": "a b",
+        "none": "",
+        "ids": ["a", "b"],
+    }
 
     log.writer.write("warning", "request", facts, kind="x")
 
-    assert log.lines == [
+    (line,) = log.lines
+    assert line == (
         "2026-11-18T11:06:40.007Z [warning  ] request                  "
         "client=c-1 ms=1.5 why='a b' none='' ids=a,b\n"
-    ]
+    )
 
 
 def test_a_traceback_stands_below_its_line() -> None:
