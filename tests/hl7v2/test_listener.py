@@ -123,15 +123,41 @@ def test_an_address_is_compared_as_the_one_that_it_is(peer: str, *, allowed: boo
 
 
 async def test_the_last_connection_is_served_and_the_next_one_closed() -> None:
-    async with listening(held(), connections=2) as (_, port):
-        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1)]
-        assert b"MSA|AA" in await exchanged(port, message())
-        opened.append(await asyncio.open_connection("127.0.0.1", port))
-        await asyncio.sleep(0)
+    with capture_logs() as logs:
+        async with listening(held(), connections=2) as (_, port):
+            opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1)]
+            assert b"MSA|AA" in await exchanged(port, message())
+            opened.append(await asyncio.open_connection("127.0.0.1", port))
+            await asyncio.sleep(0)
 
-        assert await is_closed(port)
-        for _, writer in opened:
+            assert await is_closed(port)
+            for _, writer in opened:
+                writer.close()
+
+    refused = [line for line in logs if line["event"] == "connection refused"]
+    assert [(line["reason"], line["peer"]) for line in refused] == [
+        ("too many connections", "127.0.0.1")
+    ]
+
+
+async def test_after_a_stop_no_connection_is_accepted() -> None:
+    async with listening(held()) as (_, port):
+        pass
+
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_what_is_no_message_is_logged_and_the_next_one_accepted() -> None:
+    with capture_logs() as logs:
+        async with listening(held()) as (_, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1")
+            assert await reader.read() == b""
             writer.close()
+            assert b"MSA|AA" in await exchanged(port, message())
+
+    assert logs[0]["reason"] == "not a whole message in MLLP"
 
 
 async def test_a_message_without_memory_is_refused_and_the_connection_closed() -> None:

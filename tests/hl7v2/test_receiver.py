@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from tornado.httpclient import HTTPResponse
 
 from fhirpub_hl7v2.acknowledgement import Acknowledgement
@@ -125,8 +126,22 @@ async def test_the_deadline_is_that_of_the_whole_message() -> None:
     assert answer.text.endswith("send the message again")
 
 
+async def test_what_keeps_the_service_away_is_logged() -> None:
+    with capture_logs() as logs:
+        await receive(message(), response(503))
+
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("service unreachable", "warning")
+    assert "503" in line["reason"]
+
+
 async def test_a_fault_of_ours_ends_no_connection_and_shows_nothing() -> None:
-    answer = await receive(message(), RuntimeError("Ashdown"))
+    with capture_logs() as logs:
+        answer = await receive(message(), RuntimeError("Ashdown"))
+
+    assert [(line["event"], line["kind"]) for line in logs] == [
+        ("processing failed", "RuntimeError")
+    ]
 
     assert (answer.code, answer.text) == ("AE", "the message could not be processed")
     assert "Ashdown" not in str(answer)
