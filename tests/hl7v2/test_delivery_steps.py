@@ -9,7 +9,7 @@ import pytest
 
 from fhirpub_hl7v2.delivery import Delivery, deliver
 from fhirpub_hl7v2.mapping.reports import Report
-from tests.hl7v2.canned import (
+from tests.canned import (
     BASE,
     Canned,
     created,

@@ -9,7 +9,7 @@ import pytest
 from fhirpub_hl7v2.delivery import deliver
 from fhirpub_hl7v2.kept import Stored, keep_stored
 from fhirpub_hl7v2.mapping.reports import Report
-from tests.hl7v2.canned import Canned, different, found, issue, outcome, response, stored
+from tests.canned import Canned, different, found, issue, outcome, response, stored
 from tests.hl7v2.messages import mapped, message, obr, obx, pid
 
 PERSON = {"system": "https://registry.example/persons", "value": "30111222"}

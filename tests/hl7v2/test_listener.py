@@ -16,7 +16,7 @@ from fhirpub_hl7v2.frames import END, START, Memory
 from fhirpub_hl7v2.listener import Limits, Listener, Network
 from fhirpub_hl7v2.problems import Code, Problem
 from fhirpub_hl7v2.receiver import Receiver
-from tests.hl7v2.canned import Canned
+from tests.canned import Canned
 from tests.hl7v2.messages import SETTINGS, message
 
 MOMENT = 1_772_448_300_000

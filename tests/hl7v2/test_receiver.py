@@ -13,7 +13,7 @@ from tornado.httpclient import HTTPResponse
 from fhirpub_hl7v2.acknowledgement import Acknowledgement
 from fhirpub_hl7v2.problems import Code, Problem
 from fhirpub_hl7v2.receiver import Receiver, endless_pauses
-from tests.hl7v2.canned import (
+from tests.canned import (
     Canned,
     created,
     different,

@@ -242,6 +242,12 @@ def test_a_body_of_the_largest_size_is_sent_whole_and_one_byte_more_is_not() -> 
     assert "text" not in json.loads(larger)["data"]
 
 
+def test_an_event_is_about_the_resource_of_its_version() -> None:
+    assert UPDATED.resource == f"DiagnosticReport/{REPORT_ID}"
+    assert UPDATED.ids["version_id"] == "2"
+    assert UPDATED.ids["self"] == f"{FHIR_URL}/DiagnosticReport/{REPORT_ID}/_history/2"
+
+
 def test_the_time_of_an_event_is_read_from_its_body() -> None:
     assert time_of(CREATED.body(sequence=1)) == 1_795_242_833_412
 
