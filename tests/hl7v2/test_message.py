@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fhirpub_hl7v2 import message as splitting
 from fhirpub_hl7v2.message import MAX_DELIMITERS, Segment, parse, split_messages
-from fhirpub_hl7v2.problems import Unsupported, Unusable
+from fhirpub_hl7v2.problems import Code, Unsupported, Unusable
 from tests.hl7v2.messages import (
     mapped,
     message,
@@ -273,3 +273,35 @@ def test_a_message_of_as_many_parts_as_may_be_is_read(monkeypatch: pytest.Monkey
     assert parse(message(obx({5: "^" * 10})), "UTF-8").segments[1].name == "OBX"
     with pytest.raises(Unusable, match=f"more than {used + 10} fields"):
         parse(message(obx({5: "^" * 11})), "UTF-8")
+
+
+@pytest.mark.parametrize("line", ["ABCD lesion", "ABC", "OBX2", "abc|def", "Total|5"])
+def test_a_line_begins_a_segment_by_a_name_and_a_delimiter(line: str) -> None:
+    text = obx({2: "TX", 5: "Skin:", 6: "", 7: "", 11: ""}).rstrip("|")
+
+    names = [
+        one.name for one in parse(message(pid(), obr(), f"{text}\n{line}"), "UTF-8").segments
+    ]
+
+    begins = line == "ABC"
+    assert names == ["MSH", "PID", "OBR", "OBX", *(["ABC"] if begins else [])]
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "place"),
+    [
+        (b"", Code.REQUIRED, ""),
+        (b"PID|1\r", Code.SEQUENCE, ""),
+        (TWO, Code.SEQUENCE, "MSH[2]"),
+        (b"MSH|^~\\^|a\r", Code.DATA_TYPE, "MSH[1]-2"),
+        (message(msh={18: "EBCDIC"}), Code.NOT_FOUND, "MSH[1]-18"),
+    ],
+)
+def test_what_is_no_message_is_a_problem_with_code_and_place(
+    raw: bytes, code: Code, place: str
+) -> None:
+    with pytest.raises(Unusable) as refused:
+        parse(raw, "UTF-8")
+
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.place) == (code, place)

@@ -6,6 +6,7 @@ import base64
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
@@ -110,3 +111,25 @@ def test_a_key_of_another_provider_is_refused_with_its_name(tmp_path: Path) -> N
 
 def test_without_a_place_no_key_is_created() -> None:
     assert KeySource(Config()).create() == ()
+
+
+def test_a_key_is_created_in_a_new_folder_and_announced(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "b" / "keys"
+
+    with capture_logs() as logs:
+        keys = KeySource(Config(), beside=file).create()
+
+    assert KeySource(Config(), beside=file).read() == keys
+    assert [(one["event"], one["file"]) for one in logs] == [
+        ("made the key of the store's secrets, keep a copy", str(file))
+    ]
+    assert [each.name for each in file.parent.iterdir()] == ["keys"]
+
+
+def test_a_key_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(line())
+
+    with capture_logs() as logs:
+        assert KeySource(Config(), beside=tmp_path / "keys").create() == (bytes([7]) * 32,)
+
+    assert logs == []
