@@ -94,7 +94,10 @@ def test_an_event_loop_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 7.0 in waited
 
 
-def test_a_quota_that_is_used_up_until_tomorrow_is_refused_at_once() -> None:
+def test_a_quota_that_is_used_up_until_tomorrow_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retries, "PAUSES", ())
     service = Recorded(response(429, "40000"))
 
     with pytest.raises(Refused, match="429"):
