@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fhirpub.errors import PreconditionRequired, VersionConflict, VersionReplaced
-from fhirpub.fhir.times import http_date
+from fhirpub.fhir.times import http_date, instant
 from fhirpub.storage.contract import Version
 from fhirpub.testing.samples import a_version
 from fhirpub.web.message.preconditions import (
@@ -154,3 +154,56 @@ def test_a_date_or_nothing_does_not_do_where_a_tag_is_required(given: Preconditi
 
 def test_any_tag_does_where_one_is_required() -> None:
     Preconditions(["*"]).require_if_match()
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (['W/"2"'], "target version 2, current version 3"),
+        (['"abc"'], "target version 'abc', current version 3"),
+        (['"٣"'], "target version '٣', current version 3"),
+        ([f'"{"a" * 65}"'], f"target version '{'a' * 64}', current version 3"),
+        (
+            ["x"],
+            "target version 'x', current version 3: send If-Match: W/\"3\"",
+        ),
+    ],
+)
+def test_a_conflict_names_both_versions(values: list[str], text: str) -> None:
+    with pytest.raises(VersionConflict) as refused:
+        check_if_match(values, 3)
+
+    assert str(refused.value) == text
+
+
+@pytest.mark.parametrize("values", [['"1"'], ['"abc"']])
+def test_what_is_no_number_has_no_earlier_versions(values: list[str]) -> None:
+    with pytest.raises(VersionConflict) as refused:
+        check_if_match(values, "abcd")
+
+    assert not isinstance(refused.value, VersionReplaced)
+
+
+def test_other_conflicts_name_the_current_version() -> None:
+    latest = replace(version(SECOND + 1_000), version=7)
+
+    with pytest.raises(VersionConflict) as excluded:
+        Preconditions(if_none_match=["*"]).check(latest)
+    with pytest.raises(VersionConflict) as newer:
+        Preconditions(unmodified_since=http_date(SECOND)).check(latest)
+
+    assert str(excluded.value) == "target version other than the current, current version 7"
+    assert str(newer.value) == f"target version of {http_date(SECOND)}, current version 7"
+
+
+@pytest.mark.parametrize(
+    ("updated", "is_newer"), [(SECOND + 6, False), (SECOND + 7, False), (SECOND + 8, True)]
+)
+def test_an_instant_is_compared_to_the_millisecond(updated: int, *, is_newer: bool) -> None:
+    given = Preconditions(unmodified_since=instant(SECOND + 7))
+
+    if is_newer:
+        with pytest.raises(VersionConflict):
+            given.check(version(updated))
+    else:
+        given.check(version(updated))
