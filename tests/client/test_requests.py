@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fhirpub_client import Client, Document, Secret
+from fhirpub_client import AsyncClient, Client, Document, Secret
 from tests.client.recorded import BASE, Recorded, with_async_client, with_client
 
 R4 = f"{BASE}/fhir/r4"
@@ -103,6 +103,7 @@ def test_a_search_asks_for_the_type_with_its_parameters() -> None:
     found = with_client(service, lambda client: [*client.search({"code": ["a", "b"]})])
 
     assert found == []
+    assert service.requests[0].method == "GET"
     assert str(service.requests[0].url) == f"{R4}/DiagnosticReport?code=a&code=b"
     assert service.requests[0].headers["Accept"] == "application/fhir+json"
 
@@ -139,6 +140,7 @@ def test_a_document_is_downloaded_in_its_own_type(run: Run) -> None:
     data = run(service, lambda client: client.read_document({"url": "Binary/d"}))
 
     assert data == b"%PDF"
+    assert service.requests[0].method == "GET"
     assert str(service.requests[0].url) == f"{R4}/Binary/d"
     assert service.requests[0].headers["Accept"] == "*/*"
 
@@ -199,3 +201,29 @@ def test_a_closed_client_sends_nothing() -> None:
 
     with pytest.raises(RuntimeError, match="closed"):
         client.read("1")
+
+
+def test_a_client_is_closed_at_the_end_of_its_block() -> None:
+    with Client(BASE, Secret("id", "s"), transport=Recorded(patient())) as client:
+        pass
+
+    with pytest.raises(RuntimeError, match="closed"):
+        client.read("1")
+
+
+async def test_a_client_of_an_event_loop_is_closed_at_the_end_of_its_block() -> None:
+    async with AsyncClient(BASE, Secret("id", "s"), transport=Recorded(patient())) as client:
+        pass
+
+    with pytest.raises(RuntimeError, match="closed"):
+        await client.read("1")
+
+
+@pytest.mark.parametrize("step", ["%2e%2e", "..\\x", "x\\.."])
+def test_steps_that_others_may_take_get_no_token(step: str) -> None:
+    service = Recorded()
+
+    with pytest.raises(ValueError, match="is not an address of"):
+        with_client(service, lambda client: client.read(f"Patient/{step}/other"))
+
+    assert service.requests == service.token_requests == []

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from fhirpub.errors import InvalidContent
 from fhirpub.plugin_api.sinks import EventRejected, EventSink, SinkEvent
 from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.transport import sinks as module
 from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.sinks import Sinks
 
@@ -36,6 +37,11 @@ class Kept(EventSink):
 
 class Hanging(Kept):
     async def send(self, _event: SinkEvent) -> None:
+        await asyncio.Event().wait()
+
+
+class NeverClosed(Kept):
+    async def close(self) -> None:
         await asyncio.Event().wait()
 
 
@@ -111,10 +117,12 @@ async def test_a_sink_that_is_gone_is_a_failure_of_its_own() -> None:
 
 async def test_what_a_sink_raises_is_logged_without_its_text() -> None:
     with capture_logs() as logs:
-        outcome = await attempt("sink:queue/x", Kept("queue", RuntimeError("a secret")))
+        outcome = await attempt("sink:queue/x/y", Kept("queue", RuntimeError("a secret")))
 
     assert (outcome.reason, outcome.wish, outcome.status) == ("E_SINK", None, 0)
-    assert [(each["sink"], each["endpoint"]) for each in logs] == [("queue", "e-1")]
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("sink failed", "warning")
+    assert (line["sink"], line["endpoint"], line["error"]) == ("queue", "e-1", "RuntimeError")
     assert "a secret" not in str(logs)
 
 
@@ -177,4 +185,18 @@ async def test_a_sink_that_cannot_be_closed_keeps_no_other_open() -> None:
         await sinks(Kept("bad", RuntimeError()), good).close()
 
     assert good.closed
-    assert [each["sink"] for each in logs] == ["bad"]
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("sink not closed", "warning")
+    assert (line["sink"], line["error"]) == ("bad", "RuntimeError")
+
+
+async def test_a_sink_that_is_never_closed_keeps_no_other_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_CLOSE_SECONDS", 0.01)
+    good = Kept("good")
+
+    async with asyncio.timeout(5):
+        await sinks(NeverClosed("bad"), good).close()
+
+    assert good.closed
