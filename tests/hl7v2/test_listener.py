@@ -1,4 +1,4 @@
-"""A listener within its process: whom it accepts, what it acknowledges, how it ends."""
+"""A listener within its process: which peers it accepts, what it acknowledges, how it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which secrets of an endpoint sign, and for whom they were encrypted."""
+"""Which secrets of an endpoint sign, and that no other endpoint can use them."""
 
 from __future__ import annotations
 
