@@ -279,9 +279,7 @@ def test_a_message_of_as_many_parts_as_may_be_is_read(monkeypatch: pytest.Monkey
 def test_a_line_begins_a_segment_by_a_name_and_a_delimiter(line: str) -> None:
     text = obx({2: "TX", 5: "Skin:", 6: "", 7: "", 11: ""}).rstrip("|")
 
-    names = [
-        one.name for one in parse(message(pid(), obr(), f"{text}\n{line}"), "UTF-8").segments
-    ]
+    names = [one.name for one in parse(message(pid(), obr(), f"{text}\n{line}"), "UTF-8").segments]
 
     begins = line == "ABC"
     assert names == ["MSH", "PID", "OBR", "OBX", *(["ABC"] if begins else [])]
