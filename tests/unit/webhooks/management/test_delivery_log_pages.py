@@ -15,6 +15,7 @@ from fhirpub.storage.webhook_contract import Delivery, Endpoint, EndpointState
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import new_id
 from fhirpub.testing.webhook_contract import a_delivery, an_attempt, an_endpoint
+from fhirpub.webhooks.management import delivery_log
 from fhirpub.webhooks.management.delivery_log import Count, DeliveryLog, Page, Replayed, Wanted
 
 ENDPOINT = an_endpoint()
@@ -270,3 +271,62 @@ async def test_deliveries_of_another_endpoint_are_not_listed(store: SqliteStore)
 
     assert len(page.deliveries) == 1
     assert stats.counts["pending"] == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(event_type="patient.created"), [2]),
+        (Wanted(since=NOW, until=NOW + 2), [3, 2]),
+        (Wanted(until=NOW), [1]),
+        (Wanted(from_sequence=3), [4, 3]),
+        (Wanted(event_ids=frozenset({"evt_1", "evt_3"})), [3, 1]),
+    ],
+)
+async def test_a_page_has_what_is_wanted_alone(
+    store: SqliteStore, wanted: Wanted, expected: list[int]
+) -> None:
+    await put(
+        store,
+        {"created": NOW - 1},
+        {"created": NOW, "event_type": "patient.created"},
+        {"created": NOW + 1},
+        {"created": NOW + 2},
+    )
+
+    assert numbers(await log(store).latest(ENDPOINT, wanted, limit=9)) == expected
+
+
+async def test_a_page_of_events_goes_on_behind_its_last_one(store: SqliteStore) -> None:
+    await put(store, *[{}] * 4)
+
+    assert (await log(store).events(ENDPOINT, after=0, limit=3)).following == 3
+
+
+async def test_a_step_of_a_replay_goes_on_behind_its_last_one(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_log, "_REPLAY_BATCH_SIZE", 3)
+    await put(store, *[{"state": "dead", "ended": NOW}] * 4)
+
+    first = await log(store).replay(ENDPOINT, Wanted())
+    second = await log(store).replay(ENDPOINT, Wanted(from_sequence=first.following))
+
+    assert (first, second) == (Replayed(3, 4), Replayed(1, None))
+
+
+async def test_a_page_that_is_made_up_for_has_no_more_than_its_limit(store: SqliteStore) -> None:
+    wanted, other = {"resource": "Patient/1"}, {"resource": "Patient/2"}
+    await put(store, wanted, wanted, wanted, wanted, other, wanted)
+
+    page = await log(store).latest(ENDPOINT, Wanted(), resource="Patient/1", limit=2)
+
+    assert (numbers(page), page.following) == ([6, 4], 4)
+
+
+async def test_statistics_count_more_deliveries_than_are_read_at_once(store: SqliteStore) -> None:
+    await put(store, *(ended(NOW - number) for number in range(60)))
+
+    stats = await log(store).stats(ENDPOINT)
+
+    assert (stats.attempts, stats.succeeded) == (60, 60)
