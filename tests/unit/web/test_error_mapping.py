@@ -6,6 +6,7 @@ import pytest
 from tornado.httputil import HTTPInputError
 
 from fhirpub import errors
+from fhirpub.errors import Issue
 from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
 from fhirpub.problems import RequestProblem
 from fhirpub.web import error_mapping as mapping
@@ -127,3 +128,54 @@ def test_what_breaks_http_is_refused_with_what_is_wrong(
 )
 def test_the_token_endpoint_has_statuses_of_its_own(error: str, status: int) -> None:
     assert mapping._TOKEN_REFUSALS[error].value == status
+
+
+def test_a_refusal_of_content_keeps_all_its_issues() -> None:
+    issues = [Issue.error(DETAILS, "one"), Issue.error(DETAILS, "two")]
+
+    answer = mapping.response_for(errors.InvalidContent(issues))
+
+    assert (answer.status, [*answer.issues]) == (400, issues)
+
+
+@pytest.mark.parametrize(
+    ("problem", "details", "text"),
+    [
+        (
+            mapping.NoSuchAddress("nothing", RequestProblem.TYPE_UNKNOWN),
+            RequestProblem.TYPE_UNKNOWN,
+            "nothing",
+        ),
+        (mapping.NoSuchAddress("nothing"), RequestProblem.ADDRESS_UNKNOWN, "nothing"),
+        (mapping.MethodNotAllowed("use GET"), RequestProblem.METHOD_UNSUPPORTED, "use GET"),
+        (
+            mapping.AddressNotPermitted("c-1", "192.0.2.1"),
+            RequestProblem.ADDRESS_NOT_PERMITTED,
+            "the client may not call from this address: ask the operator",
+        ),
+    ],
+)
+def test_a_refusal_has_its_details_and_its_words(
+    problem: errors.FhirpubError, details: RequestProblem, text: str
+) -> None:
+    (issue,) = mapping.response_for(problem).issues
+
+    assert (issue.details, issue.diagnostics) == (details, text)
+
+
+def test_the_address_that_is_not_permitted_is_for_the_log() -> None:
+    problem = mapping.AddressNotPermitted("c-1", "192.0.2.1")
+
+    assert (problem.client_id, problem.address) == ("c-1", "192.0.2.1")
+    assert "192.0.2.1" not in str(problem)
+
+
+def test_a_fault_may_be_sent_again() -> None:
+    (issue,) = mapping.response_for(KeyError("x")).issues
+
+    assert issue.diagnostics == "the service could not answer; the request may be sent again"
+    assert issue.details == RequestProblem.INTERNAL_ERROR
+
+
+def test_a_status_of_the_token_endpoint_is_that_of_its_error() -> None:
+    assert mapping.status_of(errors.TokenRefused("invalid_client", "x")) == 401
