@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub_client.documents import Body, Document
+from fhirpub_client.documents import Body, Document, check_hash, data_of
 from tests.bodies import register_body
 
 
@@ -72,3 +74,79 @@ def test_documents_are_added_to_those_that_are_there(tmp_path: Path) -> None:
 
     sent = json.loads(b"".join(body.pieces()))
     assert len(sent["parameter"][2]["resource"]["presentedForm"]) == 2
+
+
+def test_each_file_stands_in_its_own_attachment(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.pdf", "b.pdf")]
+    for file in files:
+        file.write_bytes(file.name.encode())
+
+    sent = json.loads(b"".join(body_with(files).pieces()))
+
+    forms = sent["parameter"][2]["resource"]["presentedForm"]
+    read = [base64.b64decode(each["data"]) for each in forms]
+    assert read == [b"a.pdf", b"b.pdf"]
+    assert [each["hash"] for each in forms] == [hashlib.sha256(data).hexdigest() for data in read]
+
+
+def test_only_the_first_entry_of_a_name_gets_the_documents(tmp_path: Path) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"%PDF")
+    entries = [{"name": "report", "valueString": "x"}] + [
+        {"name": "report", "resource": {}} for _ in range(2)
+    ]
+
+    body = Body.of({"parameter": entries}, [Document(file)], entry="report", element="form")
+
+    named, first, second = json.loads(b"".join(body.pieces()))["parameter"]
+    assert named == {"name": "report", "valueString": "x"}
+    assert len(first["resource"]["form"]) == 1
+    assert second["resource"] == {}
+
+
+def test_a_body_can_be_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"%PDF")
+    body = body_with([file])
+
+    assert b"".join(body.pieces()) == b"".join(body.pieces())
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "found"),
+    [
+        ("a.pdf", {}, ("application/pdf", "a.pdf")),
+        ("a.unheard", {}, ("application/octet-stream", "a.unheard")),
+        ("a.pdf", {"content_type": "text/plain", "title": "Scan"}, ("text/plain", "Scan")),
+    ],
+)
+def test_type_and_title_are_those_that_are_given_or_of_the_name(
+    tmp_path: Path, name: str, given: dict[str, str], found: tuple[str, str]
+) -> None:
+    (tmp_path / name).write_bytes(b"x")
+
+    attachment = Document(str(tmp_path / name), **given).to_attachment()
+
+    assert (attachment["contentType"], attachment["title"]) == found
+
+
+def test_an_attachment_with_neither_data_nor_address_has_no_document() -> None:
+    with pytest.raises(ValueError, match="neither data nor url"):
+        data_of({"contentType": "text/plain"})
+
+
+def test_an_attachment_of_no_bytes_is_a_document() -> None:
+    assert data_of({"data": ""}) == b""
+
+
+@pytest.mark.parametrize("attachment", [{}, {"hash": ""}])
+def test_a_document_without_a_stated_hash_is_taken(attachment: dict[str, str]) -> None:
+    assert check_hash(attachment, b"abc") == b"abc"
+
+
+def test_a_document_in_its_attachment_is_compared_with_its_hash() -> None:
+    right = {"hash": hashlib.sha256(b"abc").hexdigest()}
+
+    assert check_hash(right, b"abc") == b"abc"
+    with pytest.raises(ValueError, match="another hash"):
+        check_hash(right, b"abd")

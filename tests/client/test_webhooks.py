@@ -74,3 +74,20 @@ def test_without_a_secret_nothing_can_be_verified(
 
     with pytest.raises(ValueError, match="secret"):
         verify(delivery.headers, delivery.body, secrets)
+
+
+@pytest.mark.parametrize("secrets", [[OTHER, ""], ["", OTHER], [OTHER, "whsec_"]])
+def test_an_empty_secret_beside_another_one_is_refused(
+    sent: tuple[Received, str], secrets: list[str]
+) -> None:
+    delivery, _secret = sent
+
+    with pytest.raises(ValueError, match="secret"):
+        verify(delivery.headers, delivery.body, secrets)
+
+
+def test_names_of_headers_are_in_any_case(sent: tuple[Received, str]) -> None:
+    delivery, secret = sent
+    upper = {name.upper(): value for name, value in delivery.headers.items()}
+
+    assert verify(upper, delivery.body, [secret, OTHER]) == delivery.json

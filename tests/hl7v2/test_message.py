@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub_hl7v2.message import MAX_DELIMITERS, parse, split_messages
-from fhirpub_hl7v2.problems import Unsupported, Unusable
+from fhirpub_hl7v2 import message as splitting
+from fhirpub_hl7v2.message import MAX_DELIMITERS, Segment, parse, split_messages
+from fhirpub_hl7v2.problems import Code, Unsupported, Unusable
 from tests.hl7v2.messages import (
     mapped,
     message,
@@ -185,3 +186,120 @@ def test_a_mutated_message_is_mapped_or_a_problem(edits: list[tuple[int, int, by
 
     with suppress(Unusable):
         mapped(raw)
+
+
+def parsed(fields: dict[int, str]) -> Segment:
+    """Return an OBX with these fields."""
+    return next(one for one in parse(message(obx(fields)), "UTF-8").segments if one.name == "OBX")
+
+
+@pytest.mark.parametrize("null", ['""', ""])
+def test_what_is_null_is_empty_in_every_form(null: str) -> None:
+    value = parsed({5: f"a^{null}^b"}).value(5)
+
+    assert (value.text(2), value.whole(2), str(value)) == ("", "", f"a^{null}^b")
+    assert parsed({5: null}).values(5) == []
+    assert str(parsed({5: null}).value(5)) == ""
+    assert parsed({4: f"{null}&{null}^{null}"}).values(4) == []
+
+
+def test_parts_and_components_are_counted_from_one() -> None:
+    value = parsed({4: "a&b^c"}).value(4)
+
+    assert [value.text(*at) for at in ((1,), (1, 2), (1, 3), (2,), (3,))] == [
+        "a",
+        "b",
+        "",
+        "c",
+        "",
+    ]
+    assert (value.whole(1), value.whole(2), value.whole(3)) == ("a&b", "c", "")
+    assert [str(value.parts(at)) for at in (1, 2, 3)] == ["a^b", "c", ""]
+
+
+def test_empty_components_at_the_end_are_left_out() -> None:
+    assert str(parsed({4: "a&&^b^^"}).value(4)) == "a^b"
+
+
+def test_repetitions_without_a_text_are_left_out() -> None:
+    segment = parsed({8: '~H~""~A'})
+
+    assert [value.text() for value in segment.values(8)] == ["H", "A"]
+    assert segment.text(8) == "H"
+
+
+def test_a_field_behind_the_last_one_is_empty() -> None:
+    assert parsed({}).values(99) == []
+    assert parsed({}).text(99) == ""
+
+
+def test_blanks_around_a_text_are_left_out() -> None:
+    value = parsed({5: "  a b ^ c "}).value(5)
+
+    assert (value.text(), value.whole(2), str(value)) == ("a b", "c", "a b ^ c")
+
+
+def test_segments_of_a_name_are_numbered_from_one() -> None:
+    found = parse(message(pid(), obr(), obx(), obx(), obr()), "UTF-8").segments
+
+    assert [(one.name, one.number) for one in found] == [
+        ("MSH", 1),
+        ("PID", 1),
+        ("OBR", 1),
+        ("OBX", 1),
+        ("OBX", 2),
+        ("OBR", 2),
+    ]
+
+
+def test_two_headers_are_no_message() -> None:
+    with pytest.raises(Unusable, match=r"MSH\[2\]: has more than one MSH"):
+        parse(TWO, "UTF-8")
+
+
+def test_the_first_of_several_character_sets_counts() -> None:
+    raw = message(pid({5: "Müller"}), obr(), obx(), msh={18: "8859/1~UNICODE UTF-8"})
+
+    (patient,) = resources(raw.decode().encode("latin-1"), "patient")
+
+    assert patient["name"][0]["family"] == "Müller"
+
+
+def test_a_message_of_as_many_parts_as_may_be_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = message(obx({5: ""})).decode().rstrip("\r")
+    used = base.count("\r") + 1 + sum(base.count(mark) for mark in "|^~&")
+    monkeypatch.setattr(splitting, "MAX_DELIMITERS", used + 10)
+
+    assert parse(message(obx({5: "^" * 10})), "UTF-8").segments[1].name == "OBX"
+    with pytest.raises(Unusable, match=f"more than {used + 10} fields"):
+        parse(message(obx({5: "^" * 11})), "UTF-8")
+
+
+@pytest.mark.parametrize("line", ["ABCD lesion", "ABC", "OBX2", "abc|def", "Total|5"])
+def test_a_line_begins_a_segment_by_a_name_and_a_delimiter(line: str) -> None:
+    text = obx({2: "TX", 5: "Skin:", 6: "", 7: "", 11: ""}).rstrip("|")
+
+    names = [one.name for one in parse(message(pid(), obr(), f"{text}\n{line}"), "UTF-8").segments]
+
+    begins = line == "ABC"
+    assert names == ["MSH", "PID", "OBR", "OBX", *(["ABC"] if begins else [])]
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "place"),
+    [
+        (b"", Code.REQUIRED, ""),
+        (b"PID|1\r", Code.SEQUENCE, ""),
+        (TWO, Code.SEQUENCE, "MSH[2]"),
+        (b"MSH|^~\\^|a\r", Code.DATA_TYPE, "MSH[1]-2"),
+        (message(msh={18: "EBCDIC"}), Code.NOT_FOUND, "MSH[1]-18"),
+    ],
+)
+def test_what_is_no_message_is_a_problem_with_code_and_place(
+    raw: bytes, code: Code, place: str
+) -> None:
+    with pytest.raises(Unusable) as refused:
+        parse(raw, "UTF-8")
+
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.place) == (code, place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,37 @@ async def test_an_event_is_appended_once_by_two_processes(appenders: list[Append
     made = await ours.append(ENDPOINT, [an_event(1), an_event(2), an_event(3)])
 
     assert [(delivery.sequence, delivery.event_id) for delivery in made] == [(3, an_event(3).id)]
+
+
+async def test_the_first_delivery_has_the_number_one(appenders: list[Appender]) -> None:
+    (made,) = await appenders[0].append(ENDPOINT, [an_event(1)])
+
+    assert (made.sequence, made.endpoint, made.tenant) == (1, ENDPOINT.id, ENDPOINT.tenant)
+    assert (made.event_id, made.event_type) == (an_event(1).id, "message.exhausted")
+    assert b'"sequence":1' in made.body
+    assert made.created == HandClock().now
+
+
+async def test_no_events_make_no_deliveries(appenders: list[Appender]) -> None:
+    assert await appenders[0].append(ENDPOINT, []) == []
+
+
+async def test_queues_of_two_endpoints_are_numbered_apart(appenders: list[Appender]) -> None:
+    other = an_endpoint()
+    await appenders[0].append(ENDPOINT, [an_event(1), an_event(2)])
+
+    made = await appenders[0].append(other, [an_event(3)])
+
+    assert [delivery.sequence for delivery in made] == [1]
+
+
+async def test_an_endpoint_that_wants_ids_alone_gets_no_details(
+    appenders: list[Appender],
+) -> None:
+    event = replace(an_event(1), details={"status": "final"})
+
+    (whole,) = await appenders[0].append(an_endpoint(), [event])
+    (short,) = await appenders[0].append(an_endpoint(payload="id-only"), [event])
+
+    assert b"final" in whole.body
+    assert b"final" not in short.body

@@ -78,3 +78,71 @@ async def test_the_lag_of_a_tenant_is_that_of_its_oldest_version_in_any_order(
 
     assert relay.oldest == 500
     assert relay.oldest_by_tenant == {LAB: 1_000}
+
+
+async def stored(store: SqliteStore, tenant: str, events: bytes = CREATED) -> str:
+    """Store a version with an event, and return its id."""
+    version = a_version()
+    filled = events % version.id.encode() if b"%s" in events else events
+    await store.add(tenant, replace(version, events=filled))
+    return version.id
+
+
+async def waiting(store: SqliteStore, endpoint: str) -> int:
+    return len(await store.waiting(endpoint))
+
+
+async def test_events_are_for_the_endpoints_of_their_tenant_that_want_them(
+    store: SqliteStore, relay: Relay
+) -> None:
+    wanting, other = an_endpoint(), an_endpoint(events=("patient.*",))
+    foreign = an_endpoint(tenant=OTHER)
+    for each in (wanting, other, foreign):
+        await store.put_endpoint(each.tenant, each)
+    await stored(store, LAB)
+
+    await relay.relay()
+
+    counts = [await waiting(store, each.id) for each in (wanting, other, foreign)]
+    assert counts == [1, 0, 0]
+
+
+async def test_a_version_that_cannot_be_read_stays_and_holds_up_no_other(
+    store: SqliteStore, relay: Relay
+) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    broken = await stored(store, LAB, b'[{"id":"x"}]')
+    await stored(store, LAB)
+
+    assert await relay.relay(most=2) == 1
+    assert await relay.relay(most=1) == 0
+    assert await pending_keys(store) == [(broken, 1)]
+    await stored(store, LAB)
+    assert await relay.relay(most=1) == 1
+    assert await waiting(store, endpoint.id) == 2
+
+
+async def test_while_another_process_relays_this_one_does_not(
+    store: SqliteStore, relay: Relay
+) -> None:
+    other = Leases(store, owner="other", seconds=10, clock=now_ms)
+    await other.take(["relay"])
+    await stored(store, LAB)
+
+    assert await relay.relay() is None
+    assert not relay.leading
+    assert relay.oldest is None
+    assert len(await pending_keys(store)) == 1
+
+
+async def test_what_was_relayed_last_is_marked_at_the_end(
+    store: SqliteStore, relay: Relay
+) -> None:
+    await store.put_endpoint(LAB, an_endpoint())
+    await stored(store, LAB)
+    await relay.relay()
+
+    await relay.finish()
+
+    assert await pending_keys(store) == []

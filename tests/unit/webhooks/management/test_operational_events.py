@@ -11,6 +11,7 @@ from fhirpub.testing.samples import OTHER
 from fhirpub.webhooks.management.operational_events import (
     EXHAUSTED,
     ServiceEvents,
+    is_service_event,
     subscribers_of,
 )
 
@@ -51,3 +52,65 @@ def test_a_repeat_is_the_same_event_and_a_delivery_that_was_reopened_has_another
 
     assert first == repeat
     assert first != another
+
+
+def test_an_exhausted_delivery_is_named_with_its_attempts() -> None:
+    delivery = a_delivery(FAILING.id, 7, number=10)
+
+    event = SERVICE.emit_exhausted(FAILING, delivery, now=NOW)
+
+    assert (event.type, event.time, event.resource) == ("message.exhausted", NOW, "")
+    assert event.ids == {
+        "endpoint_id": FAILING.id,
+        "event_id": "evt_7",
+        "event_type": "diagnosticreport.created",
+        "sequence": 7,
+        "attempts": 10,
+        "self": f"https://fhir.example.org/webhooks/v1/endpoints/{FAILING.id}",
+    }
+
+
+def test_an_endpoint_is_disabled_once_in_each_revision() -> None:
+    later = replace(FAILING, revision=FAILING.revision + 1)
+
+    first, repeat, another = [
+        SERVICE.emit_disabled(endpoint, "gone", now=NOW + number)
+        for number, endpoint in enumerate((FAILING, FAILING, later))
+    ]
+
+    assert (first.type, first.ids["why"]) == ("endpoint.disabled", "gone")
+    assert first.id == repeat.id != another.id
+
+
+def test_an_endpoint_is_failing_once_since_each_moment() -> None:
+    first, repeat, another = [
+        SERVICE.failing(FAILING, since=since, now=NOW) for since in (NOW - 2, NOW - 2, NOW - 1)
+    ]
+
+    assert first.type == "endpoint.failing"
+    assert first.id == repeat.id != another.id
+
+
+def test_events_of_two_endpoints_or_kinds_are_others() -> None:
+    other = an_endpoint()
+    ids = {
+        SERVICE.failing(FAILING, since=1, now=NOW).id,
+        SERVICE.failing(other, since=1, now=NOW).id,
+        SERVICE.emit_disabled(FAILING, "gone", now=NOW).id,
+    }
+
+    assert len(ids) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "operational"),
+    [
+        ("message.exhausted", True),
+        ("endpoint.disabled", True),
+        ("endpoint.failing", True),
+        ("endpoint.test", False),
+        ("patient.created", False),
+    ],
+)
+def test_three_events_are_of_the_service_itself(name: str, *, operational: bool) -> None:
+    assert is_service_event(name) is operational

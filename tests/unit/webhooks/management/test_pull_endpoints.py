@@ -102,3 +102,14 @@ def test_how_an_endpoint_gets_events_cannot_be_changed(before: str, after: str) 
         refuse_other_transport(endpoint, after)
 
     refuse_other_transport(endpoint, before)
+
+
+@pytest.mark.parametrize(("later", "is_noted"), [(HOUR_MS - 1, False), (HOUR_MS, True)])
+async def test_a_read_an_hour_after_the_last_one_is_noted(
+    store: SqliteStore, later: int, *, is_noted: bool
+) -> None:
+    endpoint = await added(store)
+
+    await note_read(store, endpoint, now=CREATED + later)
+
+    assert ((await stored(store, endpoint)).condition != endpoint.condition) is is_noted

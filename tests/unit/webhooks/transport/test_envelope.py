@@ -22,7 +22,9 @@ from fhirpub.storage.webhook_contract import OutboxEntry, Payload
 from fhirpub.webhooks.transport.envelope import (
     LARGEST_BODY,
     WebhookEvent,
+    event_of_endpoint,
     events_of,
+    time_of,
     trace_of,
     without_details,
 )
@@ -223,3 +225,59 @@ def test_the_schemas_statuses_are_those_that_the_service_accepts() -> None:
 def test_every_schema_is_one(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
     assert SCHEMAS[name]["$id"] == f"urn:fhirpub:schemas:events:{name}"
+
+
+def event_with(text: str) -> WebhookEvent:
+    return replace(CREATED, details={"text": text})
+
+
+def test_a_body_of_the_largest_size_is_sent_whole_and_one_byte_more_is_not() -> None:
+    empty = len(event_with("").body(sequence=1))
+
+    largest = event_with("x" * (LARGEST_BODY - empty)).body(sequence=1)
+    larger = event_with("x" * (LARGEST_BODY - empty + 1)).body(sequence=1)
+
+    assert len(largest) == LARGEST_BODY == 20_000
+    assert json.loads(largest)["data"]["text"]
+    assert "text" not in json.loads(larger)["data"]
+
+
+def test_an_event_is_about_the_resource_of_its_version() -> None:
+    assert UPDATED.resource == f"DiagnosticReport/{REPORT_ID}"
+    assert UPDATED.ids["version_id"] == "2"
+    assert UPDATED.ids["self"] == f"{FHIR_URL}/DiagnosticReport/{REPORT_ID}/_history/2"
+
+
+def test_the_time_of_an_event_is_read_from_its_body() -> None:
+    assert time_of(CREATED.body(sequence=1)) == 1_795_242_833_412
+
+
+def test_details_hide_no_id() -> None:
+    body = replace(CREATED, details={"self": "https://evil.example"}).body(sequence=1)
+
+    assert json.loads(body)["data"]["self"] == CREATED.ids["self"]
+
+
+def test_after_an_erasure_a_body_has_its_ids_and_place_alone() -> None:
+    body = json.loads(without_details(TRACED.body(sequence=7)))
+
+    assert set(body["data"]) == {"resource_type", "id", "version_id", "self"}
+    assert (body["sequence"], body["traceparent"]) == (7, TRACE)
+
+
+def test_an_event_of_an_endpoint_names_it_and_what_happened() -> None:
+    event = event_of_endpoint(
+        "endpoint.disabled", "e-1", name="0f" * 16, now=7, base_url=FHIR_URL, more={"why": "gone"}
+    )
+
+    assert (event.id, event.transaction_id, event.time) == (
+        "evt_" + "0f" * 16,
+        "req_" + "0f" * 16,
+        7,
+    )
+    assert event.ids == {
+        "endpoint_id": "e-1",
+        "why": "gone",
+        "self": f"{FHIR_URL}/webhooks/v1/endpoints/e-1",
+    }
+    assert event.resource == ""

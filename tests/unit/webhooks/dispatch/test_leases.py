@@ -1,0 +1,133 @@
+"""How the endpoints are divided among processes, on a store that they share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fhirpub.storage.leases import Leases
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.testing.clock import HandClock
+from fhirpub.webhooks.dispatch.leases import EndpointAssignments
+
+TEN = [f"e-{number}" for number in range(10)]
+SECONDS = 30
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "store.db", deadline_seconds=10)
+    await opened.start()
+    yield opened
+    await opened.stop()
+
+
+def process(store: SqliteStore, name: str, clock: HandClock) -> EndpointAssignments:
+    leases = Leases(store, owner=name, seconds=SECONDS, clock=clock)
+    return EndpointAssignments(leases, Random(1))
+
+
+async def test_a_process_alone_has_all_endpoints(store: SqliteStore) -> None:
+    alone = process(store, "a", HandClock())
+
+    assert await alone.update(TEN) == 0
+    assert alone.owned == set(TEN)
+    assert all(alone.holds(name) for name in TEN)
+
+
+async def test_without_endpoints_there_is_nothing_to_hold(store: SqliteStore) -> None:
+    alone = process(store, "a", HandClock())
+
+    assert await alone.update([]) == 0
+    assert alone.owned == set()
+
+
+async def test_what_another_process_holds_is_not_taken(store: SqliteStore) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await first.update(TEN)
+
+    assert await second.update(TEN) == 0
+    assert second.owned == set()
+    assert not any(second.holds(name) for name in TEN)
+
+
+async def test_a_second_process_gets_half_of_them(store: SqliteStore) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await first.update(TEN)
+    await second.update(TEN)
+    surplus = 0
+    for _ in range(3):  # the least of three counts is right
+        clock.forward(seconds=SECONDS / 3)
+        surplus = await first.update(TEN)
+        await second.update(TEN)
+    given = sorted(first.owned)[:surplus]
+
+    await first.give_up(given)
+    await second.update(TEN)
+
+    assert surplus == 5
+    assert second.owned == set(given)
+    assert first.owned | second.owned == set(TEN)
+    assert not any(first.holds(name) for name in given)
+
+
+async def test_of_an_odd_number_the_share_is_rounded_up(store: SqliteStore) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await second.update([])
+
+    await first.update(TEN[:7])
+
+    assert len(first.owned) == 4
+
+
+async def test_what_was_taken_beyond_the_share_is_free_for_others(store: SqliteStore) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await second.update([])
+    await first.update(TEN)
+
+    await second.update(TEN)
+
+    assert (len(first.owned), len(second.owned)) == (5, 5)
+    assert not first.owned & second.owned
+
+
+async def test_leases_that_are_not_prolonged_go_to_others(store: SqliteStore) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await first.update(TEN)
+    clock.forward(seconds=SECONDS)
+
+    assert not any(first.holds(name) for name in TEN)
+    await second.update(TEN)
+
+    assert second.owned == set(TEN)
+
+
+async def test_leases_are_prolonged_as_long_as_their_process_asks(store: SqliteStore) -> None:
+    clock = HandClock()
+    first = process(store, "a", clock)
+    await first.update(TEN)
+    for _ in range(4):
+        clock.forward(seconds=SECONDS / 2)
+        await first.update(TEN)
+
+    assert all(first.holds(name) for name in TEN)
+
+
+async def test_a_process_that_slept_has_lost_what_others_took(store: SqliteStore) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await first.update(TEN)
+    clock.forward(seconds=SECONDS)
+    await second.update(TEN)
+
+    await first.update(TEN)
+
+    assert first.owned == set()

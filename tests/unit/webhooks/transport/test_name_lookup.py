@@ -1,0 +1,130 @@
+"""Names are looked up once at a time, and one that hangs is kept apart."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from fhirpub.webhooks.transport.name_lookup import AddressInfo, NameLookup, address_in
+
+
+def info(number: int = 1) -> AddressInfo:
+    return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"192.0.2.{number}", 443))
+
+
+class Names:
+    """Finds addresses, some of them once they may be found; keeps what it was asked."""
+
+    def __init__(self, addresses: int = 1) -> None:
+        self.asked: list[tuple[object, ...]] = []
+        self.threads: list[str] = []
+        self.may = threading.Event()
+        self._addresses = addresses
+
+    def __call__(self, *name: object) -> Sequence[AddressInfo]:
+        self.asked.append(name)
+        self.threads.append(threading.current_thread().name)
+        if name[0] == "unknown.example":
+            raise socket.gaierror
+        if name[0] == "slow.example":
+            assert self.may.wait(5)
+        return [info(number) for number in range(self._addresses)]
+
+
+@pytest.fixture
+def names() -> Names:
+    return Names()
+
+
+LAB = ("lab.example", 443, socket.AF_INET)
+SLOW = ("slow.example", 443, socket.AF_INET)
+
+
+async def test_a_name_is_asked_for_with_its_port_and_family(names: Names) -> None:
+    lookup = NameLookup(names, patience_seconds=5)
+
+    assert await lookup.resolve(LAB) == [info(0)]
+    assert names.asked == [("lab.example", 443, socket.AF_INET, socket.SOCK_STREAM)]
+    lookup.stop()
+
+
+async def test_an_unknown_host_is_asked_for_in_any_family_and_apart(names: Names) -> None:
+    lookup = NameLookup(names, patience_seconds=5)
+
+    await lookup.resolve_unknown("lab.example", 443)
+
+    assert names.asked[0][2] == socket.AF_UNSPEC
+    assert names.threads[0].startswith("webhook-names-apart")
+    lookup.stop()
+
+
+@pytest.mark.parametrize(("addresses", "taken"), [(8, 8), (9, 8)])
+async def test_of_many_addresses_eight_are_taken(addresses: int, taken: int) -> None:
+    lookup = NameLookup(Names(addresses), patience_seconds=5)
+
+    assert await lookup.resolve(LAB) == [info(number) for number in range(taken)]
+    lookup.stop()
+
+
+async def test_many_who_wait_for_a_name_have_one_thread(names: Names) -> None:
+    lookup = NameLookup(names, patience_seconds=5)
+    waiting = [asyncio.create_task(lookup.resolve(SLOW)) for _ in range(5)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    names.may.set()
+
+    found = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert found[1:] == [[info(0)]] * 4
+    assert len(names.asked) == 1
+    lookup.stop()
+
+
+async def test_a_name_is_asked_for_again_afterwards(names: Names) -> None:
+    lookup = NameLookup(names, patience_seconds=5)
+
+    await lookup.resolve(LAB)
+    await lookup.resolve(LAB)
+
+    assert len(names.asked) == 2
+    lookup.stop()
+
+
+async def test_a_name_that_cannot_be_found_raises_and_may_be_asked_for_again(
+    names: Names,
+) -> None:
+    lookup = NameLookup(names, patience_seconds=5)
+
+    for _ in range(2):
+        with pytest.raises(socket.gaierror):
+            await lookup.resolve(("unknown.example", 443, socket.AF_INET))
+
+    assert len(names.asked) == 2
+    lookup.stop()
+
+
+async def test_a_name_that_took_too_long_is_looked_up_apart_until_it_is_quick(
+    names: Names,
+) -> None:
+    lookup = NameLookup(names, patience_seconds=0.01)
+    asyncio.get_running_loop().call_later(0.02, names.may.set)
+
+    for _ in range(3):
+        await lookup.resolve(SLOW)
+        await lookup.resolve(LAB)
+
+    slow = [
+        thread.startswith("webhook-names-apart")
+        for name, thread in zip(names.asked, names.threads, strict=True)
+        if name[0] == "slow.example"
+    ]
+    assert slow == [False, True, False]
+    lookup.stop()
+
+
+def test_the_address_is_the_first_part_of_where_it_is() -> None:
+    assert address_in(info(7)) == "192.0.2.7"
