@@ -211,6 +211,6 @@ def test_a_prefix_means_moments(prefix: str, intervals: list[tuple[int, int]]) -
     assert intervals_of(prefix, (10, 20), now=99) == intervals
 
 
-@pytest.mark.parametrize(("now", "slack"), [(2_000, 100), (0, 110), (1_050, 5)])
+@pytest.mark.parametrize(("now", "slack"), [(2_000, 100), (0, 110), (1_050, 5), (1_005, 9)])
 def test_about_allows_a_tenth_of_the_longer_distance_to_now(now: int, slack: int) -> None:
     assert intervals_of("ap", (1_000, 1_100), now=now) == [(1_000 - slack, 1_100 + slack)]

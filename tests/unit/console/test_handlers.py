@@ -108,7 +108,7 @@ def test_a_page_for_anyone_leads_nowhere_else(session: Session | None) -> None:
     ],
 )
 def test_without_a_session_a_page_leads_to_the_sign_in_and_back(
-    request_: dict[str, str], path: str
+    request_: dict[str, Any], path: str
 ) -> None:
     assert a_handler(**request_)._lead_elsewhere(None) == Redirect(path=path)
 
@@ -154,7 +154,13 @@ def test_a_form_has_the_proof_of_its_session() -> None:
     handler = a_handler(method="POST")
 
     handler._check_origin(a_session(), {"proof": ["p", "x"]})
-    for form in ({}, {"proof": [""]}, {"proof": ["x", "p"]}, {"proof": []}):
+    forms: list[dict[str, list[str]]] = [
+        {},
+        {"proof": [""]},
+        {"proof": ["x", "p"]},
+        {"proof": []},
+    ]
+    for form in forms:
         with pytest.raises(PageRefused, match="of another session"):
             handler._check_origin(a_session(), form)
 
