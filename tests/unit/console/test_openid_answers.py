@@ -146,6 +146,16 @@ def test_a_claim_of_the_token_counts_before_that_of_the_user_info() -> None:
     assert identify(answers, config) == "eve"
 
 
+def test_an_email_that_the_token_calls_unverified_is_not_verified_by_the_user_info() -> None:
+    info = {"sub": "1", "email": "ada@lab.example", "email_verified": True}
+    answers = Answers(user_info=info)
+    del answers.claims["email"]
+    answers.claims["email_verified"] = False
+
+    with pytest.raises(NotAuthenticated):
+        identify(answers)
+
+
 @pytest.mark.parametrize("place", [None, "http://login.example.org/me", "ftp://x", 5])
 def test_a_user_info_that_is_not_reached_safely_is_not_asked(place: Any) -> None:
     answers = Counted(configuration={"userinfo_endpoint": place})
