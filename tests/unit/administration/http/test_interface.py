@@ -57,7 +57,7 @@ class Desk:
     async def token(self, **changes: Any) -> Response:
         """Ask for a token by an assertion."""
         given = {"subject": "ana", "audience": f"{AUDIENCE}/token", "clock": self.office.clock}
-        assertion = sign_assertion(self.private_key, **{**given, **changes})  # type: ignore[arg-type]
+        assertion = sign_assertion(self.private_key, **{**given, **changes})
         form = (
             f"grant_type=client_credentials&client_assertion_type={TYPE}"
             f"&client_assertion={assertion}"
