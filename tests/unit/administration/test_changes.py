@@ -21,6 +21,7 @@ from fhirpub.administration.changes import (
 from fhirpub.audit.record import BEGUN
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError, NotPossible, SecretsUnavailable, StoreUnavailable
+from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.sqlite.store import SqliteStore
 from tests.unit.administration.office import AGENT, Office
 
@@ -183,3 +184,13 @@ async def test_the_chain_of_a_client_is_that_of_its_tenant(office: Office, lab: 
 
     assert await tenant_of_client(office.store, id_) == lab
     assert await tenant_of_client(office.store, "guess") == ""
+
+
+async def test_each_record_has_the_time_at_which_it_was_written(office: Office) -> None:
+    begin = now_ms()
+    async with office.administration.recorded("x.y"):
+        pass
+
+    entries = (await office.store.unsealed_audit(limit=9)).entries
+    times = [orjson.loads(one.records)["at"] for one in entries]
+    assert begin <= times[0] <= times[1] <= now_ms()

@@ -341,3 +341,11 @@ async def test_a_disabled_tenant_gets_no_client(office: Office, lab: str) -> Non
 
     with pytest.raises(ConfigurationError, match="is disabled"):
         await office.run(clients.ADD, tenant=lab)
+
+
+async def test_a_disabled_client_is_not_described_even_as_it_was(office: Office, lab: str) -> None:
+    first = await office.run(clients.PUT, tenant=lab, key="ward")
+    await office.run(clients.DISABLE, client=first["client_id"])
+
+    with pytest.raises(NotPossible):
+        await office.run(clients.PUT, tenant=lab, key="ward")

@@ -255,3 +255,24 @@ async def test_nothing_is_sealed_again_that_is_under_the_first_key(
         ("", "endpoint.reseal", BEGUN, []),
         ("", "endpoint.reseal", 200, []),
     ]
+
+
+async def test_a_disabled_tenant_gets_no_endpoint(office: Office, lab: str) -> None:
+    await office.run(tenants.DISABLE, tenant=lab)
+
+    for operation, given in ((endpoints.ADD, {}), (endpoints.PUT, {"key": "lis"})):
+        with pytest.raises(ConfigurationError, match="is disabled"):
+            await office.run(operation, tenant=lab, url=URL, **given)
+
+    assert await office.store.all_endpoints() == []
+
+
+async def test_one_setting_that_differs_from_a_description_is_changed(
+    office: Office, lab: str
+) -> None:
+    first = await office.run(endpoints.PUT, tenant=lab, key="lis", url=URL, description="x")
+
+    again = await office.run(endpoints.PUT, tenant=lab, key="lis", url=URL, description="y")
+
+    assert again["description"] == "y"
+    assert (await office.administration.endpoint(first["id"])).description == "y"

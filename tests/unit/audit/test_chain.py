@@ -264,3 +264,12 @@ def test_outcomes_of_two_requests_stand_behind_their_own_announcements() -> None
 
     expected = [written[3], written[0], written[2], written[1]]
     assert records_of(sealed.block) == [each.strip() for each in expected]
+
+
+def test_each_block_has_room_for_entries_up_to_its_size() -> None:
+    large = [entry(padded(MAX_BLOCK_BYTES, time)) for time in (1, 3)]
+    small = [entry(lines(time)) for time in (5, 6)]
+
+    sealed = next_blocks(unsealed(large[0], large[1], *small))
+
+    assert [len(records_of(one.block)) for one in sealed] == [1, 1, 2]

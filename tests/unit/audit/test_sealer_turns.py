@@ -324,3 +324,19 @@ async def test_records_are_deleted_by_the_process_that_seals_if_they_end(
 
     assert sealer._leases.held(LEASE) is leads
     assert await deletes(sealer, store) is expected
+
+
+async def test_a_process_that_seals_keeps_its_lease_by_renewing_it_in_time(
+    store: Failing, clock: HandClock
+) -> None:
+    first, second = a_sealer(store, clock, "a"), a_sealer(store, clock, "b")
+    for _ in range(3):
+        await first.seal()
+        clock.forward(seconds=10)
+
+    await record(store, clock)
+    await second.seal()
+
+    assert await store.audit_chain(LAB) == []
+    await first.seal()
+    assert len(await store.audit_chain(LAB)) == 1

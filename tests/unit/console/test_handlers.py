@@ -9,7 +9,7 @@ import pytest
 
 from fhirpub.console.handlers import PageHandler, _cookie, _fields, cookie_name
 from fhirpub.console.sessions import Session
-from fhirpub.console.visit import Page, PageRefused, Redirect, Visit
+from fhirpub.console.visit import Html, Page, PageRefused, Redirect, Visit
 from fhirpub.http.exchange import Headers
 from tests.unit.console.test_visit import CALLER, a_session
 
@@ -172,3 +172,27 @@ def test_a_form_for_anyone_needs_an_origin_and_no_proof() -> None:
     handler._check_origin(None, {})
     with pytest.raises(PageRefused):
         a_handler(method="POST", audience="anyone", headers={})._check_origin(None, {})
+
+
+@pytest.mark.parametrize(("headers", "is_renewed"), [({}, True), ({"X-Live": "1"}, False)])
+async def test_a_page_renews_its_session_unless_it_asks_on_its_own(
+    headers: dict[str, str], *, is_renewed: bool
+) -> None:
+    async def renew(_session: Session) -> str:
+        return "new"
+
+    async def compute(_work: object) -> bytes:
+        return b"page"
+
+    handler = a_handler(headers=headers)
+    handler._session = a_session()
+    handler._visit = SimpleNamespace(compute=compute)
+    handler.console.sessions = SimpleNamespace(renew=renew)
+    handler._shown = lambda _result: {}
+    written: list[tuple[int, bytes]] = []
+    handler._write_page = lambda status, page: written.append((status, page))
+
+    await handler._write(Html(template="x", title="x"))
+
+    assert written == [(200, b"page")]
+    assert ("Set-Cookie" in handler.headers) is is_renewed

@@ -232,3 +232,12 @@ async def test_checkpoints_from_outside_are_verified_as_well(office: Office, lab
     verdict = await office.run(operations.VERIFY, chain=lab, checkpoints=["forged"])
 
     assert "a checkpoint is not right" in verdict["verdict"]
+
+
+async def test_an_export_pauses_exactly_at_its_size(
+    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (block, *_) = await office.store.audit_chain(lab)
+    for size, following in ((len(block.records), 1), (len(block.records) + 1, 2)):
+        monkeypatch.setattr(operations, "_PAGE_BYTES", size)
+        assert (await office.run(operations.EXPORT, chain=lab))["following"] == following

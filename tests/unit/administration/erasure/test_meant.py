@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from fhirpub.administration.erasure import holds, operations
+from fhirpub.config.retention import RetentionConfig
 from fhirpub.errors import FhirpubError, InvalidContent
+from fhirpub.runtime.clock import DAY_MS
 from fhirpub.storage.contract import Version
 from fhirpub.testing.samples import new_id
 from tests.unit.administration.erasure.test_operations import published
@@ -83,3 +85,15 @@ async def test_what_is_on_hold_cannot_be_planned(office: Office, lab: str) -> No
 
     with pytest.raises(FhirpubError, match="hold"):
         await planned(office, lab, reports=[report.id])
+
+
+async def test_what_has_expired_is_meant_without_what_is_on_hold(office: Office, lab: str) -> None:
+    kept, gone = [await published(office, lab, value) for value in ("R-1", "R-2")]
+    await office.run(holds.ADD, tenant=lab, type=kept.type, id=kept.id, reason="c")
+    policies = RetentionConfig(policies=["DiagnosticReport after 3 days"])
+    later = office.with_config(retention=policies)
+
+    office.clock.now = gone.updated + 3 * DAY_MS - 1
+    assert await planned(later, lab, expired=True) == []
+    office.clock.now = gone.updated + 4 * DAY_MS
+    assert await planned(later, lab, expired=True) == [gone.id]

@@ -21,6 +21,7 @@ from fhirpub.audit.record import Agent
 from fhirpub.auth.assertions.signing import new_key_pair, sign_assertion
 from fhirpub.auth.assertions.verification import TYPE
 from fhirpub.auth.keys import KeyRing
+from fhirpub.auth.statements import sign_statement
 from fhirpub.config.administration import BOOTSTRAP, AdminConfig
 from tests.unit.administration.office import Office, opened
 
@@ -303,3 +304,16 @@ async def test_a_caller_has_the_keys_of_its_file(desk: Desk, tmp_path: Path) -> 
     assert not await has_key(admin, "eve", kid)
     assert await has_key(admin, BOOTSTRAP, bootstrap_kid(admin))
     assert not await has_key(admin, BOOTSTRAP, kid)
+
+
+async def test_a_token_for_another_audience_is_refused(desk: Desk) -> None:
+    ring = KeyRing(
+        desk.office.store, desk.office.administration.config.auth, clock=desk.office.clock
+    )
+    now = desk.office.clock() // 1000
+    claims = {"sub": "ana", "aud": AUDIENCE, "iat": now, "exp": now + 60}
+    right = await sign_statement(ring, claims, type_="admin+jwt")
+    wrong = await sign_statement(ring, {**claims, "aud": f"{AUDIENCE}/x"}, type_="admin+jwt")
+
+    assert (await desk.ask("GET", "/tenants", key=right)).status == 200
+    assert (await desk.ask("GET", "/tenants", key=wrong)).status == 401
