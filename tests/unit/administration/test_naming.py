@@ -46,7 +46,7 @@ def test_the_id_of_a_key_depends_on_its_kind_and_its_tenant() -> None:
     assert len(ids) == 6
 
 
-@pytest.mark.parametrize("text", ["s|v", "https://lab.example/id|a|b", "s|a b"])
+@pytest.mark.parametrize("text", ["s|v", "https://lab.example/id|a|b", "s|a b", "s|a|"])
 def test_an_identifier_has_a_system_and_a_value(text: str) -> None:
     assert why_no_identifier(text) == ""
 
@@ -69,6 +69,7 @@ def test_an_address_ends_with_its_id(text: str) -> None:
 
 def test_the_type_of_a_resource_stands_before_its_id() -> None:
     assert resource_in(f"Patient/{UUID}") == ("Patient", UUID)
+    assert resource_in("a/b/c") == ("a/b", "c")
 
 
 @pytest.mark.parametrize(

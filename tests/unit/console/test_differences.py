@@ -28,6 +28,14 @@ def test_the_number_of_the_version_in_the_address_of_a_document_is_left_out() ->
     assert differences(version(1), version(2)) == []
 
 
+def test_the_number_of_the_version_is_not_shown_of_another_document() -> None:
+    id_ = "ab428c66-85c0-4f93-9c98-67eb5a55a8be"
+
+    (found,) = differences({}, {"url": f"http://s/fhir/r4/Binary/{id_}.3.1"})
+
+    assert found.after == f"http://s/fhir/r4/Binary/{id_}.\u2026.1"
+
+
 def test_so_many_differences_are_shown_at_most() -> None:
     after = {"code": [{"text": str(number)} for number in range(MOST + 1)]}
 

@@ -79,6 +79,8 @@ def test_entries_lead_to_pages_of_the_console() -> None:
 
     shown = {one.title: one.path for one in navigation(console, a_session(CALLER))}
     operators = {one.title: one.path for one in navigation(console, a_session(None))}
+    services.audit = cast("Any", object())
+    *_others, accesses = navigation(console, a_session(with_scopes("system/AuditEvent.s")))
 
     assert shown == {
         "Start": "/console/",
@@ -88,3 +90,4 @@ def test_entries_lead_to_pages_of_the_console() -> None:
     assert operators["Tenants"] == "/console/operations/tenants"
     assert operators["All operations"] == "/console/operations"
     assert operators["Overview"] == "/console/"
+    assert (accesses.title, accesses.path) == ("Accesses", "/console/accesses")

@@ -174,5 +174,18 @@ def test_a_reason_stands_where_a_value_is_missing() -> None:
     assert results_of([observation])[0].value == "no sample"
 
 
+def test_a_value_without_a_state_and_a_flag_without_a_code_are_shown_without_them() -> None:
+    observation = {
+        "resourceType": "Observation",
+        "id": "o",
+        "valueString": "x",
+        "interpretation": [{"text": "odd"}],
+    }
+
+    (row,) = results_of([observation])
+
+    assert (row.status, row.flag, row.level, row.reference) == ("", "odd", "", "")
+
+
 def test_a_reference_is_the_type_and_the_id() -> None:
     assert reference_to(REPORT) == "DiagnosticReport/r"
