@@ -35,7 +35,7 @@ def test_claims_without_one_of_them_are_no_checkpoint(name: str) -> None:
     claims = CHECKPOINT.claims()
     del claims[name]
 
-    with pytest.raises(ValueError, match="^not the claims of a checkpoint$"):
+    with pytest.raises(ValueError, match=r"^not the claims of a checkpoint$"):
         checkpoint_of(claims)
 
 

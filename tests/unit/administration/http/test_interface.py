@@ -7,7 +7,8 @@ import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -257,6 +258,21 @@ async def test_a_refusal_is_logged_by_its_kind_and_a_success_too(desk: Desk) -> 
         ("not administered", "InvalidContent"),
     ]
     assert {(one["caller"], one["operation"]) for one in lines} == {(BOOTSTRAP, "tenantAdd")}
+
+
+@pytest.mark.parametrize(("key", "counted"), [("x", 1), (KEY, 0)])
+async def test_a_request_without_a_caller_is_counted_with_its_address(
+    desk: Desk, key: str, counted: int
+) -> None:
+    counts: list[tuple[str, int, str]] = []
+    audit = SimpleNamespace(
+        count_refusal=lambda action, status, address: counts.append((action, status, address))
+    )
+    desk.interface._audit = cast("Any", audit)
+
+    await desk.ask("GET", "/tenants/guess", key=key)
+
+    assert counts == [("unauthenticated", 401, "192.0.2.9")] * counted
 
 
 async def test_an_assertion_gets_a_token_of_its_caller(desk: Desk) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from fhirpub.administration import clients, endpoints
-from fhirpub.console.operators.catalogue import OFFERED
+from fhirpub.console.operators.catalogue import OFFERED, by_command
 from fhirpub.console.operators.lists import list_clients, list_endpoints, list_tenants
-from fhirpub.console.operators.operations import run_operation, show_all, show_operation
+from fhirpub.console.operators.operations import _done, run_operation, show_all, show_operation
 from fhirpub.console.operators.trail import _record
 from fhirpub.console.visit import Html, PageRefused, Redirect
 from tests.unit.administration.office import URL, Office
@@ -161,6 +161,34 @@ async def test_a_secret_is_not_shown_when_it_is_asked_about(office: Office, lab:
 
     assert page.template == "operator_confirm.html"
     assert page.values["facts"] == []
+
+
+async def test_what_is_wrong_is_named_before_anything_is_asked(office: Office, lab: str) -> None:
+    resource = "DiagnosticReport/5a5b5c5d-0000-4000-8000-aabbccddeeff"
+    form = {"tenant": lab, "resources": resource}
+
+    page = as_page(await run_operation(a_visit(office, "eraseReport", form=form)))
+
+    assert (page.template, page.status) == ("operator_form.html", 400)
+    assert page.values["problems"].of_fields == {"reason": "is required"}
+
+
+def test_work_that_goes_on_is_sent_again_with_its_place_and_confirmed() -> None:
+    result = {"erased": [], "refused": [], "following": "x"}
+    form = {"tenant": ["t"], "after": ["before"], "proof": ["p"], "confirmed": ["yes"]}
+
+    page = _done(by_command("erase resume"), result, form)
+
+    assert page.values["following"] == [("tenant", "t"), ("after", "x"), ("confirmed", "yes")]
+
+
+def test_work_that_is_done_does_not_go_on() -> None:
+    result: dict[str, Any] = {"erased": [], "refused": [], "following": None}
+
+    page = _done(by_command("erase resume"), result, {"tenant": ["t"]})
+
+    assert page.values["following"] is None
+    assert page.values["back"] == "/console/operations/tenants/t"
 
 
 async def test_tenants_are_listed_and_lead_to_their_pages(office: Office, lab: str) -> None:
