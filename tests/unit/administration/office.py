@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,17 @@ async def opened(folder: Path) -> AsyncGenerator[Office]:
     config = replace(usual, storage=replace(usual.storage, url=url))
     async with open_store(config) as store, Sender(config.webhooks, clock=clock) as sender:
 
-        async def endpoints() -> EndpointService:
+        @cache
+        def made() -> tuple[EndpointService, Context]:
             types = load(config.plugins.enabled)
-            return create_endpoint_service(config, store, sender, types, clock)
+            service = create_endpoint_service(config, store, sender, types, clock)
+            return service, replace(create_context(config, clock=clock), resources=store)
+
+        async def endpoints() -> EndpointService:
+            return made()[0]
 
         async def context() -> Context:
-            return replace(create_context(config, clock=clock), resources=store)
+            return made()[1]
 
         administration = Administration(
             config=config,

@@ -28,8 +28,8 @@ from fhirpub.console.visit import Visit
 from fhirpub.errors import NotAuthenticated, Throttled
 from fhirpub.storage.sqlite.store import SqliteStore
 from tests.unit.audit.test_trail import a_trail
-from tests.unit.console.test_session_ends import KEY_HASH, configured
 from tests.unit.console.test_sessions import World, world
+from tests.unit.console.test_sessions_ends import KEY_HASH, configured
 
 __all__ = ["world"]
 ADDRESS = "192.0.2.7"
