@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from fhirpub.audit.outlets import SyslogOutlet, message, outlets_of
+from fhirpub.audit.outlets import FileOutlet, SyslogOutlet, message, outlets_of
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.testing.certificate import Certificate
@@ -145,3 +145,96 @@ def test_outlets_are_those_of_the_settings(certificate: Certificate) -> None:
 def test_settings_of_syslog_that_cannot_be_used_are_refused(config: AuditConfig) -> None:
     with pytest.raises(ConfigurationError, match="checkpoints_syslog"):
         outlets_of(config)
+
+
+def test_a_message_is_counted_in_bytes() -> None:
+    length, _space, text = message('{"tenant":"Süd"}', at=AT).partition(b" ")
+
+    assert int(length) == len(text)
+    assert text.decode().endswith(' {"tenant":"Süd"}')
+
+
+async def test_what_waits_for_the_server_is_sent_with_the_time_of_its_signature(
+    server: Server, certificate: Certificate
+) -> None:
+    outlet = SyslogOutlet("127.0.0.1", 1, ca_file=str(certificate.file))
+    await outlet.keep(["one"], at=AT)
+
+    outlet._port = server.port
+    await outlet.keep(["two"], at=AT + 60_000)
+
+    moments = [text.split(" ")[1] for text in await received(server, 2)]
+    assert moments == ["2026-11-18T11:06:40.123Z", "2026-11-18T11:07:40.123Z"]
+
+
+async def test_the_last_thousand_messages_wait_for_a_server_that_is_away(
+    server: Server, certificate: Certificate
+) -> None:
+    outlet = SyslogOutlet("127.0.0.1", 1, ca_file=str(certificate.file))
+    await outlet.keep(["first"], at=AT)
+    with capture_logs() as logged:
+        await outlet.keep([str(number) for number in range(1_000)], at=AT)
+    assert [line["waiting"] for line in logged] == [1_000]
+
+    outlet._port = server.port
+    await outlet.keep(["last"], at=AT)
+
+    texts = [text.split(" - ", 1)[1] for text in await received(server, 1_001)]
+    assert texts == [*map(str, range(1_000)), "last"]
+
+
+async def test_what_was_sent_is_not_sent_again(server: Server, certificate: Certificate) -> None:
+    outlet = SyslogOutlet("127.0.0.1", server.port, ca_file=str(certificate.file))
+    await outlet.keep(["one"], at=AT)
+    await outlet.keep(["two"], at=AT)
+
+    texts = [text.split(" - ", 1)[1] for text in await received(server, 2)]
+    assert texts == ["one", "two"]
+
+
+async def test_checkpoints_are_appended_to_what_the_file_holds(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoints.ndjson"
+    outlet = FileOutlet(file)
+
+    await outlet.keep(['{"tenant":"Süd"}', "2"], at=AT)
+    await outlet.keep(["3"], at=AT)
+
+    assert file.read_text(encoding="utf-8") == '{"tenant":"Süd"}\n2\n3\n'
+
+
+async def test_a_file_that_cannot_be_written_is_logged_with_the_reason(tmp_path: Path) -> None:
+    with capture_logs() as logged:
+        await FileOutlet(tmp_path / "no" / "file").keep(["1"], at=AT)
+
+    assert [(one["log_level"], one["event"], one["reason"]) for one in logged] == [
+        ("error", "checkpoint not written to the file", "No such file or directory")
+    ]
+
+
+def test_one_setting_is_one_outlet(certificate: Certificate) -> None:
+    (file,) = outlets_of(AuditConfig(checkpoints_file="checkpoints.ndjson"))
+    (syslog,) = outlets_of(AuditConfig(checkpoints_syslog="logs.example.org:6514"))
+
+    assert isinstance(file, FileOutlet)
+    assert isinstance(syslog, SyslogOutlet)
+    assert (syslog._host, syslog._port) == ("logs.example.org", 6514)
+
+
+def test_an_address_of_ipv6_loses_its_brackets() -> None:
+    (syslog,) = outlets_of(AuditConfig(checkpoints_syslog="[::1]:6514"))
+
+    assert isinstance(syslog, SyslogOutlet)
+    assert (syslog._host, syslog._port) == ("::1", 6514)
+
+
+def test_an_authority_that_cannot_be_read_is_named() -> None:
+    config = AuditConfig(checkpoints_syslog="a:6514", checkpoints_syslog_ca_file="/no/file")
+
+    with pytest.raises(ConfigurationError, match="ca_file: /no/file cannot be read"):
+        outlets_of(config)
+
+
+@pytest.mark.parametrize("port", ["", "x", "-1", "65 14"])
+def test_a_port_that_is_no_number_is_refused(port: str) -> None:
+    with pytest.raises(ConfigurationError, match="must be host:port"):
+        outlets_of(AuditConfig(checkpoints_syslog=f"logs.example.org:{port}"))

@@ -244,3 +244,73 @@ async def test_a_record_is_read_by_its_place_alone(store: Store) -> None:
         assert await read_record(store, "t", place) is None
     assert await read_record(store, "other", (2, 0)) is None
     assert event_of(found, ORIGIN, block=2, place=0)["resourceType"] == AUDIT_EVENT
+
+
+async def places(store: Store, *parameters: tuple[str, str], after: Any = None) -> Any:
+    """Return the places of one page, and where the next one begins."""
+    search = read_parameters(parameters, TERMS)
+    page = await find_page(store, "t", search, after=after, run=at_once)
+    return [(one.block, one.place) for one in page.found], page.next
+
+
+@pytest.mark.parametrize(("count", "more"), [("2", True), ("3", False)])
+async def test_a_page_that_is_exactly_full_has_no_next_one(
+    store: Store, count: str, *, more: bool
+) -> None:
+    await seal(store, "t", [a_record(at=NOON + step) for step in range(3)])
+
+    found, following = await places(store, ("_count", count))
+
+    assert len(found) == int(count)
+    assert (following is not None) is more
+
+
+async def test_a_page_of_named_records_goes_on_behind_the_last_one(store: Store) -> None:
+    await seal(store, "t", [a_record(at=NOON + 3_600_000 * hour) for hour in range(4)])
+    ids = ",".join(f"{TERMS.prefix}-{block}-0" for block in (1, 2, 4))
+
+    first, after = await places(store, ("_id", ids), ("_count", "2"))
+    second, end = await places(store, ("_id", ids), ("_count", "2"), after=after)
+
+    assert (first, second, end) == ([(4, 0), (2, 0)], [(1, 0)], None)
+
+
+async def test_a_named_record_that_meets_no_other_condition_is_not_found(store: Store) -> None:
+    await seal(store, "t", [a_record("read", at=NOON), a_record("update", at=NOON + 1)])
+    ids = f"{TERMS.prefix}-1-0,{TERMS.prefix}-1-1"
+
+    found, _end = await places(store, ("_id", ids), ("subtype", "patch"))
+
+    assert found == [(1, 1)]
+
+
+async def test_a_record_that_is_named_and_missing_ends_no_search(store: Store) -> None:
+    await seal(store, "t", [a_record(at=NOON)])
+    ids = ",".join(f"{TERMS.prefix}-{place}" for place in ("1-0", "1-7", "9-0"))
+
+    assert await places(store, ("_id", ids)) == ([(1, 0)], None)
+
+
+async def test_a_search_reads_the_chain_of_its_tenant(store: Store) -> None:
+    await seal(store, "t", [a_record(at=NOON)])
+    await seal(store, "u", [a_record(at=NOON + 3_600_000)])
+
+    assert await places(store) == ([(1, 0)], None)
+    assert await places(store, ("_id", f"{TERMS.prefix}-1-0")) == ([(1, 0)], None)
+
+
+async def test_what_was_found_has_the_size_of_its_line(store: Store) -> None:
+    record = a_record(at=NOON)
+    await seal(store, "t", [record])
+
+    page = await find_page(store, "t", read_parameters([], TERMS), after=None, run=at_once)
+
+    assert [one.size for one in page.found] == [len(record)]
+
+
+async def test_records_of_one_millisecond_come_in_the_reverse_order_of_the_chain(
+    store: Store,
+) -> None:
+    await seal(store, "t", [a_record(action, at=NOON) for action in ("read", "update", "vread")])
+
+    assert await places(store) == ([(1, 2), (1, 1), (1, 0)], None)

@@ -180,3 +180,80 @@ def test_a_form_is_recorded_as_it_would_be_sent_as_far_as_a_record_goes(
 
 def test_the_values_of_a_long_form_are_not_all_encoded() -> None:
     assert len(form_query([("code", "," * 60_000), ("code", "a")])) < 25_000
+
+
+@pytest.mark.parametrize("length", [7_999, 8_000, 8_001])
+def test_a_record_has_the_first_characters_of_a_long_query(length: int) -> None:
+    record = orjson.loads(encode(Access(action="search", query="q" * length), AGENT, at=1))
+
+    assert len(record["query"]) == min(length, 8_000)
+
+
+def test_a_record_names_a_thousand_patients() -> None:
+    names = tuple(f"Patient/{number}" for number in range(1_001))
+
+    record = orjson.loads(encode(Access(action="search", patients=names), AGENT, at=1))
+
+    assert record["patients"] == [*names[:1_000]]
+
+
+def test_patients_of_several_resources_come_in_their_order_each_once() -> None:
+    bodies = [b'{"reference":"Patient/%b"}' % name for name in (b"b", b"a", b"b")]
+
+    assert patients_in([b"{}", *bodies]) == ("Patient/b", "Patient/a")
+
+
+@pytest.mark.parametrize(("length", "found"), [(1, 1), (64, 1), (65, 0)])
+def test_the_id_of_a_patient_has_up_to_64_characters(length: int, found: int) -> None:
+    assert len(patients_in([b'{"reference":"Patient/%b"}' % (b"x" * length)])) == found
+
+
+def test_a_patient_behind_what_only_looks_like_one_is_found() -> None:
+    body = b'{"a":{"reference":"Patient/x/_history/1"},"b":{"reference":"Patient/y"}}'
+
+    assert patients_in([body]) == ("Patient/y",)
+
+
+def test_what_was_named_already_stays_behind_the_version_that_was_written() -> None:
+    audit = encode(Access(action="update", what=("Binary/b",)), AGENT, at=0)
+
+    assert complete(audit, at=7, what="A/a/_history/2")["what"] == ["A/a/_history/2", "Binary/b"]
+
+
+def test_the_time_of_a_record_is_its_first_member() -> None:
+    audit = encode(Access(action="update"), AGENT, at=0)
+
+    assert next(iter(complete(audit, at=7, what="A/a"))) == "at"
+
+
+def test_a_block_is_found_by_the_user_of_a_command() -> None:
+    record = orjson.loads(encode(Access(action="erase"), Agent(user="root", host="h"), at=1))
+
+    assert keys_of("t", [record]) == {key_of("t", "agent", "root")}
+
+
+def test_a_block_is_found_by_what_each_of_its_records_names() -> None:
+    records: list[dict[str, Any]] = [
+        {"client": "c"},
+        {"client": "d", "patients": ["Patient/p"]},
+        {},
+    ]
+
+    assert keys_of("t", records) == {
+        key_of("t", "agent", "c"),
+        key_of("t", "agent", "d"),
+        key_of("t", "patient", "Patient/p"),
+    }
+
+
+def test_the_key_of_a_value_stays_what_stored_blocks_have() -> None:
+    assert key_of("t", "agent", "c") == -4_958_682_285_273_999_861
+    assert len({key_of("t", kind, "c") for kind in ("agent", "patient", "entity")}) == 3
+
+
+def test_a_first_version_has_a_name_of_its_own() -> None:
+    assert name_of("A", "b", 1) == "A/b/_history/1"
+
+
+def test_a_form_of_no_fields_is_no_query() -> None:
+    assert form_query([]) == ""

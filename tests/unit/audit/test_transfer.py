@@ -16,6 +16,7 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB, OTHER
+from tests.audit_trail import NOON, a_record, seal
 from tests.unit.audit.test_sealer import a_sealer, record
 
 
@@ -78,3 +79,48 @@ async def test_a_target_with_a_trail_of_its_own_is_refused(
 
     with pytest.raises(ConfigurationError, match="of its own"):
         await transfer_trail(source, target)
+
+
+async def test_the_tenant_of_a_chain_that_differs_is_named(source: Store, target: Store) -> None:
+    (block, *_) = await source.audit_chain(LAB)
+    other = replace(block, first=block.first + 1)
+    await target.put_audit_block(SealedBlock(block=other, keys=frozenset()))
+
+    with pytest.raises(ConfigurationError) as refused:
+        await transfer_trail(source, target)
+
+    assert str(refused.value) == (
+        f"the target has an audit trail of tenant {LAB} of its own: it is not a copy of this store"
+    )
+
+
+async def test_a_chain_of_the_service_that_differs_is_named(source: Store, target: Store) -> None:
+    (block, *_) = await source.audit_chain("")
+    other = replace(block, number=4)
+    await target.put_audit_block(SealedBlock(block=other, keys=frozenset()))
+
+    with pytest.raises(ConfigurationError, match="an audit trail of the service of its own"):
+        await transfer_trail(source, target)
+
+
+async def test_a_copy_without_anything_new_copies_nothing(source: Store, target: Store) -> None:
+    await transfer_trail(source, target)
+
+    assert await transfer_trail(source, target) == 0
+
+
+async def test_a_chain_whose_beginning_was_deleted_is_copied(source: Store, target: Store) -> None:
+    chain = await source.audit_chain(LAB)
+    gone = [SealedBlock(block=one, keys=frozenset()) for one in chain[:2]]
+    await source.delete_audit_blocks(LAB, gone)
+
+    await transfer_trail(source, target)
+
+    assert [block.number for block in await target.audit_chain(LAB)] == [3]
+
+
+async def test_a_chain_of_more_than_a_page_is_copied_whole(source: Store, target: Store) -> None:
+    await seal(source, "long", [a_record(at=NOON + 3_600_000 * hour) for hour in range(101)])
+
+    assert await transfer_trail(source, target) == 9 + 101
+    assert (await target.audit_end("long"))[0] == 101

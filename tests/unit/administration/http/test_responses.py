@@ -7,7 +7,21 @@ import json
 
 import pytest
 
-from fhirpub.administration.http.responses import respond, respond_with_list
+from fhirpub.administration.http.responses import (
+    Asked,
+    is_fault,
+    refuse,
+    refuse_token,
+    respond,
+    respond_with_list,
+)
+from fhirpub.errors import (
+    ConfigurationError,
+    NoSuchRecord,
+    NotPossible,
+    StoreUnavailable,
+    TokenRefused,
+)
 
 RECORDS = [{"id": f"client-{number}", "scopes": ["system/*.rs"]} for number in range(1_000)]
 
@@ -28,3 +42,59 @@ async def test_other_requests_have_their_turns_while_a_list_is_encoded() -> None
 
     assert turns >= len(RECORDS) // 100
     assert json.loads((await encoding).body) == RECORDS
+
+
+def refused(problem: Exception) -> tuple[int, list[str]]:
+    answer = refuse(problem, fhir_url="https://fhir.example.org/fhir/r4", request_id="r-1")
+    assert answer.headers["Content-Type"] == "application/fhir+json"
+    return answer.status, [one["diagnostics"] for one in json.loads(answer.body)["issue"]]
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"),
+    [
+        (ConfigurationError("a text for operators"), 422),
+        (NotPossible("a text for operators"), 409),
+        (NoSuchRecord("client", "x"), 404),
+        (StoreUnavailable("down"), 503),
+        (ValueError("a secret"), 500),
+    ],
+)
+def test_a_refusal_has_the_status_of_its_kind(problem: Exception, status: int) -> None:
+    assert refused(problem)[0] == status
+
+
+def test_a_refusal_by_the_settings_has_its_text_and_a_fault_has_none() -> None:
+    assert refused(ConfigurationError("a text for operators"))[1] == ["a text for operators"]
+    assert "secret" not in str(refused(ValueError("a secret")))
+
+
+def test_only_what_was_not_foreseen_is_a_fault() -> None:
+    assert is_fault(ValueError())
+    assert not is_fault(NotPossible("no"))
+    assert not is_fault(ConfigurationError("no"))
+
+
+def test_a_token_is_refused_as_oauth_writes_it() -> None:
+    answer = refuse_token(TokenRefused("invalid_client", "the assertion is wrong"))
+
+    assert answer.status == 401
+    assert json.loads(answer.body) == {
+        "error": "invalid_client",
+        "error_description": "the assertion is wrong",
+    }
+
+
+def test_the_first_value_of_a_header_counts() -> None:
+    asked = Asked(
+        method="GET",
+        path="/",
+        query="",
+        headers={"a": ["1", "2"], "b": []},
+        body=b"secret",
+        address="",
+        request_id="",
+    )
+
+    assert (asked.header("a"), asked.header("b"), asked.header("c")) == ("1", "", "")
+    assert "secret" not in repr(asked)

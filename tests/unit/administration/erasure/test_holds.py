@@ -1,0 +1,65 @@
+"""What is on hold is not erased, until the hold is released."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhirpub.administration.erasure import holds
+from fhirpub.errors import NotPossible
+from fhirpub.testing.samples import new_id
+from tests.unit.administration.erasure.test_operations import erase, name_of, published
+from tests.unit.administration.office import AGENT, Office
+from tests.unit.interactions.erasure.registered import patient_of
+
+
+async def test_a_hold_is_added_listed_and_released(office: Office, lab: str, other: str) -> None:
+    report = await published(office, lab)
+    named = {"tenant": lab, "type": report.type, "id": report.id}
+
+    added = await office.run(holds.ADD, **named, reason=" case 7 ")
+
+    assert added == {
+        **named,
+        "since": office.clock(),
+        "operator": AGENT.user,
+        "reason": "case 7",
+    }
+    assert await office.run(holds.LIST, tenant="Lab") == [added]
+    assert await office.run(holds.LIST, tenant=other) == []
+    assert await office.run(holds.RELEASE, **named) == {"released": name_of(report)}
+    assert await office.run(holds.LIST, tenant=lab) == []
+
+
+async def test_a_hold_that_there_is_not_cannot_be_released(
+    office: Office, lab: str, other: str
+) -> None:
+    report = await published(office, lab)
+    named = {"type": report.type, "id": report.id}
+    await office.run(holds.ADD, tenant=lab, **named, reason="case 7")
+
+    with pytest.raises(NotPossible, match="is not on hold"):
+        await office.run(holds.RELEASE, tenant=other, **named)
+
+    assert len(await office.run(holds.LIST, tenant=lab)) == 1
+
+
+async def test_what_does_not_exist_is_not_put_on_hold(office: Office, lab: str) -> None:
+    with pytest.raises(NotPossible, match="put the report on hold, one of its results"):
+        await office.run(
+            holds.ADD, tenant=lab, type="DiagnosticReport", id=new_id(), reason="case 7"
+        )
+
+    assert await office.store.holds(lab) == []
+
+
+async def test_a_patient_is_put_on_hold_with_all_that_refers_to_it(
+    office: Office, lab: str
+) -> None:
+    report = await published(office, lab)
+    patient = patient_of(report)
+
+    await office.run(holds.ADD, tenant=lab, type="Patient", id=patient, reason="c", operator="Eva")
+
+    (hold,) = await office.store.holds(lab)
+    assert (hold.type, hold.id, hold.operator) == ("Patient", patient, "Eva")
+    assert (await erase(office, lab, name_of(report)))["erased"] == []

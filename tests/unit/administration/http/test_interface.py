@@ -1,0 +1,335 @@
+"""From a request to an operation and back, in this process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import orjson
+import pytest
+from structlog.testing import capture_logs
+
+from fhirpub.administration.context import Administration
+from fhirpub.administration.http.callers import Callers, bootstrap_kid, has_key
+from fhirpub.administration.http.interface import Interface
+from fhirpub.administration.http.responses import Asked, Response
+from fhirpub.audit.record import Agent
+from fhirpub.auth.assertions.signing import new_key_pair, sign_assertion
+from fhirpub.auth.assertions.verification import TYPE
+from fhirpub.auth.keys import KeyRing
+from fhirpub.auth.statements import sign_statement
+from fhirpub.config.administration import BOOTSTRAP, AdminConfig
+from tests.unit.administration.office import Office, opened
+
+KEY = "c0ffee" * 6
+AUDIENCE = "https://admin.example.org/admin/v1"
+FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass
+class Desk:
+    """An interface, and the key of its caller."""
+
+    office: Office
+    interface: Interface
+    private_key: dict[str, str]
+
+    async def ask(
+        self, method: str, address: str, fields: Any = None, *, key: str = KEY, **changes: Any
+    ) -> Response:
+        body = b"" if fields is None else orjson.dumps(fields)
+        headers = {"authorization": [f"Bearer {key}"], "content-type": ["application/json"]}
+        target, _, query = address.partition("?")
+        usual = Asked(
+            method=method,
+            path=f"/admin/v1{target}",
+            query=query,
+            headers=headers,
+            body=body,
+            address="192.0.2.9",
+            request_id="r-9",
+        )
+        return await self.interface.respond(replace(usual, **changes))
+
+    async def token(self, **changes: Any) -> Response:
+        """Ask for a token by an assertion."""
+        given = {"subject": "ana", "audience": f"{AUDIENCE}/token", "clock": self.office.clock}
+        assertion = sign_assertion(self.private_key, **{**given, **changes})
+        form = (
+            f"grant_type=client_credentials&client_assertion_type={TYPE}"
+            f"&client_assertion={assertion}"
+        )
+        headers = {"content-type": [FORM]}
+        return await self.ask("POST", "/token", body=form.encode(), headers=headers)
+
+
+def problems(response: Response) -> list[tuple[str, str]]:
+    issues = json.loads(response.body)["issue"]
+    return [(",".join(one.get("expression", [])), one["diagnostics"]) for one in issues]
+
+
+def a_desk(office: Office, admin: AdminConfig, private: dict[str, str]) -> Desk:
+    administration = office.with_config(admin=admin).administration
+
+    def open_(agent: Agent) -> Administration:
+        return Administration(
+            config=administration.config,
+            store=administration.store,
+            agent=agent,
+            clock=administration.clock,
+            endpoints=administration.endpoints,
+            context=administration.context,
+        )
+
+    ring = KeyRing(office.store, administration.config.auth, clock=office.clock)
+    callers = Callers(admin, ring, office.store, clock=office.clock)
+    return Desk(office, Interface(administration.config, callers, open_, audit=None), private)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
+    private, public = new_key_pair()
+    keys = tmp_path / "ana.jwks.json"
+    keys.write_bytes(orjson.dumps(public))
+    admin = AdminConfig(
+        base_url="https://admin.example.org",
+        bootstrap_key_hash=hashlib.sha256(KEY.encode()).hexdigest(),
+        callers=[f"ana={keys}"],
+    )
+    async with opened(tmp_path) as office:
+        yield a_desk(office, admin, private)
+
+
+async def test_a_request_runs_an_operation(desk: Desk) -> None:
+    answer = await desk.ask("POST", "/tenants", {"name": "Lab"})
+
+    assert (answer.status, json.loads(answer.body)["name"]) == (201, "Lab")
+    assert answer.headers["Content-Type"] == "application/json"
+
+
+async def test_what_is_done_is_recorded_as_the_caller_and_its_address(desk: Desk) -> None:
+    await desk.ask("POST", "/tenants", {"name": "Lab"})
+
+    entries = (await desk.office.store.unsealed_audit(limit=9)).entries
+    line = orjson.loads(entries[-1].records)
+    assert (line["user"], line["address"], line["request"], line["environment"]) == (
+        BOOTSTRAP,
+        "192.0.2.9",
+        "r-9",
+        "sandbox",
+    )
+
+
+async def test_a_list_is_answered_as_a_list(desk: Desk) -> None:
+    await desk.ask("POST", "/tenants", {"name": "Lab"})
+
+    answer = await desk.ask("GET", "/tenants")
+
+    assert [one["name"] for one in json.loads(answer.body)] == ["Lab"]
+
+
+async def test_a_name_in_the_path_is_decoded(desk: Desk) -> None:
+    await desk.ask("POST", "/tenants", {"name": "Süd/1"})
+
+    assert (await desk.ask("GET", "/tenants/S%C3%BCd%2F1")).status == 200
+    assert (await desk.ask("GET", "/tenants/S%FCd")).status == 400
+
+
+@pytest.mark.parametrize("key", ["", "x", KEY[:-1], f"{KEY} ", KEY.upper()])
+async def test_without_the_key_nothing_is_done(desk: Desk, key: str) -> None:
+    answer = await desk.ask("POST", "/tenants", {"name": "Lab"}, key=key)
+
+    assert answer.status == 401
+    assert await desk.office.store.tenants() == []
+
+
+async def test_without_a_bootstrap_key_none_is_taken(desk: Desk) -> None:
+    bare = a_desk(desk.office, AdminConfig(base_url="https://admin.example.org"), {})
+
+    for key in ("", KEY):
+        assert (await bare.ask("GET", "/tenants", key=key)).status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        ("GET", "/nonsense", 404, None),
+        ("GET", "/tenants/a/b/c", 404, None),
+        ("GET", "/tenants/", 404, None),
+        ("DELETE", "/tenants", 405, "POST, GET"),
+        ("POST", "/tenants/x", 405, "PUT, GET, PATCH"),
+    ],
+)
+async def test_an_address_without_an_operation_is_refused(
+    desk: Desk, method: str, path: str, status: int, allow: str | None
+) -> None:
+    answer = await desk.ask(method, path)
+
+    assert answer.status == status
+    assert answer.headers.get("Allow") == allow
+
+
+async def test_what_is_not_below_the_base_is_refused(desk: Desk) -> None:
+    answer = await desk.ask("GET", "", path="/tenants")
+
+    assert answer.status == 404
+    assert "administration is below /admin/v1" in problems(answer)[0][1]
+
+
+async def test_the_description_is_for_callers_alone(desk: Desk) -> None:
+    assert (await desk.ask("GET", "/openapi.json")).status == 200
+    assert (await desk.ask("GET", "/openapi.json", key="x")).status == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status", "place"),
+    [
+        ("/tenants?name=x", {}, 400, "name"),
+        ("/tenants", {"nonsense": 1}, 400, "nonsense"),
+        ("/tenants", [], 400, ""),
+        ("/tenants", "x", 400, ""),
+    ],
+)
+async def test_what_a_request_cannot_have_is_named(
+    desk: Desk, path: str, fields: Any, status: int, place: str
+) -> None:
+    answer = await desk.ask("POST", path, fields)
+
+    assert answer.status == status
+    assert place in [one for one, _said in problems(answer)]
+
+
+async def test_a_parameter_of_the_path_is_nowhere_else(desk: Desk) -> None:
+    id_ = json.loads((await desk.ask("POST", "/tenants", {"name": "Lab"})).body)["id"]
+
+    in_query = await desk.ask("GET", f"/tenants/{id_}?tenant=x")
+    in_body = await desk.ask("PATCH", f"/tenants/{id_}", {"tenant": "x", "name": "y"})
+
+    assert (in_query.status, in_body.status) == (400, 400)
+    assert "tenant is in the path already" in problems(in_query)[0][1]
+    assert ("tenant", "belongs into the path") in problems(in_body)
+
+
+@pytest.mark.parametrize("media_type", ["", "text/plain", "application/xml"])
+async def test_a_body_is_json(desk: Desk, media_type: str) -> None:
+    headers = {"authorization": [f"Bearer {KEY}"], "content-type": [media_type]}
+
+    assert (await desk.ask("POST", "/tenants", {"name": "x"}, headers=headers)).status == 415
+
+
+async def test_the_type_of_a_body_may_have_parameters_and_any_case(desk: Desk) -> None:
+    headers = {
+        "authorization": [f"Bearer {KEY}"],
+        "content-type": ["Application/JSON; charset=utf-8"],
+    }
+
+    assert (await desk.ask("POST", "/tenants", {"name": "x"}, headers=headers)).status == 201
+
+
+async def test_a_long_body_is_read_as_a_short_one(desk: Desk) -> None:
+    body = b'{"name":"x"' + b" " * 17_000 + b"}"
+
+    assert (await desk.ask("POST", "/tenants", body=body)).status == 201
+
+
+async def test_a_refusal_by_the_settings_is_a_422_with_its_text(desk: Desk) -> None:
+    id_ = json.loads((await desk.ask("POST", "/tenants", {"name": "Lab"})).body)["id"]
+    await desk.ask("POST", f"/tenants/{id_}/disable")
+
+    answer = await desk.ask("POST", f"/tenants/{id_}/clients", {})
+
+    assert answer.status == 422
+    assert problems(answer) == [("", f"the tenant {id_} is disabled")]
+
+
+async def test_a_refusal_is_logged_by_its_kind_and_a_success_too(desk: Desk) -> None:
+    with capture_logs() as logged:
+        await desk.ask("POST", "/tenants", {"name": "Lab"})
+        await desk.ask("POST", "/tenants", {})
+
+    lines = [one for one in logged if "operation" in one]
+    assert [(one["event"], one.get("reason")) for one in lines] == [
+        ("administered", None),
+        ("not administered", "InvalidContent"),
+    ]
+    assert {(one["caller"], one["operation"]) for one in lines} == {(BOOTSTRAP, "tenantAdd")}
+
+
+@pytest.mark.parametrize(("key", "counted"), [("x", 1), (KEY, 0)])
+async def test_a_request_without_a_caller_is_counted_with_its_address(
+    desk: Desk, key: str, counted: int
+) -> None:
+    counts: list[tuple[str, int, str]] = []
+    audit = SimpleNamespace(
+        count_refusal=lambda action, status, address: counts.append((action, status, address))
+    )
+    desk.interface._audit = cast("Any", audit)
+
+    await desk.ask("GET", "/tenants/guess", key=key)
+
+    assert counts == [("unauthenticated", 401, "192.0.2.9")] * counted
+
+
+async def test_an_assertion_gets_a_token_of_its_caller(desk: Desk) -> None:
+    granted = json.loads((await desk.token()).body)
+
+    answer = await desk.ask("POST", "/tenants", {"name": "Lab"}, key=granted["access_token"])
+
+    assert (answer.status, granted["token_type"]) == (201, "Bearer")
+    entries = (await desk.office.store.unsealed_audit(limit=9)).entries
+    assert orjson.loads(entries[-1].records)["user"] == "ana"
+
+
+async def test_a_token_is_taken_until_it_expires(desk: Desk) -> None:
+    granted = json.loads((await desk.token()).body)
+    key, seconds = granted["access_token"], granted["expires_in"]
+    assert seconds == AdminConfig().token_seconds
+
+    desk.office.clock.forward(seconds=seconds - 1)
+    assert (await desk.ask("GET", "/tenants", key=key)).status == 200
+    desk.office.clock.forward(seconds=1)
+    assert (await desk.ask("GET", "/tenants", key=key)).status == 401
+
+
+@pytest.mark.parametrize("audience", ["https://other.example.org", "https://admin.example.org"])
+async def test_an_assertion_for_another_audience_gets_nothing(desk: Desk, audience: str) -> None:
+    answer = await desk.token(audience=audience)
+
+    assert answer.status == 401
+    assert json.loads(answer.body)["error"] == "invalid_client"
+
+
+async def test_an_assertion_may_be_for_the_interface_as_a_whole(desk: Desk) -> None:
+    assert (await desk.token(audience=AUDIENCE)).status == 200
+
+
+async def test_an_assertion_of_no_caller_gets_nothing(desk: Desk) -> None:
+    assert (await desk.token(subject="eve")).status == 401
+
+
+async def test_a_caller_has_the_keys_of_its_file(desk: Desk, tmp_path: Path) -> None:
+    admin, kid = desk.interface.callers._config, desk.private_key["kid"]
+
+    assert await has_key(admin, "ana", kid)
+    assert not await has_key(admin, "ana", "other")
+    assert not await has_key(admin, "eve", kid)
+    assert await has_key(admin, BOOTSTRAP, bootstrap_kid(admin))
+    assert not await has_key(admin, BOOTSTRAP, kid)
+
+
+async def test_a_token_for_another_audience_is_refused(desk: Desk) -> None:
+    ring = KeyRing(
+        desk.office.store, desk.office.administration.config.auth, clock=desk.office.clock
+    )
+    now = desk.office.clock() // 1000
+    claims = {"sub": "ana", "aud": AUDIENCE, "iat": now, "exp": now + 60}
+    right = await sign_statement(ring, claims, type_="admin+jwt")
+    wrong = await sign_statement(ring, {**claims, "aud": f"{AUDIENCE}/x"}, type_="admin+jwt")
+
+    assert (await desk.ask("GET", "/tenants", key=right)).status == 200
+    assert (await desk.ask("GET", "/tenants", key=wrong)).status == 401

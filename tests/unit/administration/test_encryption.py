@@ -1,0 +1,96 @@
+"""Secrets are encrypted under the first key, counted, and left alone in a dry run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.administration import encryption, endpoint_acts, endpoints, keys
+from fhirpub.audit.record import BEGUN
+from fhirpub.errors import ConfigurationError, SecretsUnavailable
+from tests.unit.administration.office import URL, Office
+
+NEW = bytes(range(32))
+
+
+@pytest.fixture
+async def filled(office: Office, lab: str) -> Office:
+    """A store with secrets of a tenant, a key and an endpoint under an older key."""
+    await office.run(keys.ROTATE)
+    await office.run(endpoints.ADD, tenant=lab, url=URL)
+    office.store.cipher.use([NEW, *office.store.cipher.keys])
+    return office
+
+
+async def reseal(office: Office, **given: Any) -> dict[str, Any]:
+    found: dict[str, Any] = await office.run(encryption.RESEAL, **given)
+    return found
+
+
+async def test_everything_gets_under_the_first_key(filled: Office) -> None:
+    first = filled.store.cipher.names[0]
+
+    assert await reseal(filled) == {
+        "key": first,
+        "salts": 1,
+        "signing_keys": 1,
+        "endpoints": 1,
+        "not_decrypted": 0,
+    }
+    filled.store.cipher.use([NEW])
+    again = await reseal(filled)
+    assert (again["salts"], again["endpoints"], again["not_decrypted"]) == (0, 0, 0)
+
+
+async def test_a_dry_run_counts_changes_nothing_and_leaves_no_record(filled: Office) -> None:
+    before = await filled.records()
+
+    counted = await reseal(filled, dry_run=True)
+    again = await reseal(filled, dry_run=True)
+
+    assert (counted["salts"], counted["signing_keys"], counted["endpoints"]) == (1, 1, 1)
+    assert again == counted
+    assert await filled.records() == before
+
+
+async def test_what_is_encrypted_again_is_recorded_for_the_service(filled: Office) -> None:
+    before = len(await filled.records())
+
+    await reseal(filled)
+
+    assert (await filled.records())[before:] == [
+        ("", "secrets.reseal", BEGUN, []),
+        ("", "secrets.reseal", 200, []),
+    ]
+
+
+async def test_what_no_key_decrypts_is_counted_and_stays(filled: Office) -> None:
+    filled.store.cipher.use([NEW])
+
+    found = await reseal(filled)
+
+    assert (found["salts"], found["signing_keys"], found["endpoints"]) == (0, 0, 0)
+    assert found["not_decrypted"] == 3
+
+
+async def test_without_a_key_the_missing_one_is_named(filled: Office) -> None:
+    filled.store.cipher.use([])
+
+    with pytest.raises(ConfigurationError, match="the salt of 1 tenant and 1 signing key"):
+        await reseal(filled)
+
+
+async def test_without_a_key_and_secrets_a_key_is_asked_for(office: Office) -> None:
+    office.store.cipher.use([])
+
+    with pytest.raises(SecretsUnavailable):
+        await reseal(office)
+
+
+async def test_endpoints_of_every_tenant_are_encrypted_again(filled: Office, other: str) -> None:
+    filled.store.cipher.use(filled.store.cipher.keys[::-1])
+    await filled.run(endpoints.ADD, tenant=other, url=URL)
+    filled.store.cipher.use(filled.store.cipher.keys[::-1])
+
+    assert await filled.run(endpoint_acts.RESEAL) == {"resealed": 2}
