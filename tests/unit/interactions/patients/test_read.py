@@ -28,11 +28,13 @@ async def name_of(ward: Ward, patient_id: str) -> str:
 
 
 async def refusal(ward: Ward, patient_id: str, version_id: str = "") -> str:
+    reading = (
+        vread_patient(patient_id, version_id, **ward.named)
+        if version_id
+        else read_patient(patient_id, **ward.named)
+    )
     with pytest.raises(NoSuchResource) as refused:
-        if version_id:
-            await vread_patient(patient_id, version_id, **ward.named)
-        else:
-            await read_patient(patient_id, **ward.named)
+        await reading
     return str(refused.value)
 
 
