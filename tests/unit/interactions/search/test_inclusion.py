@@ -86,7 +86,7 @@ def members(version: Version, type_name: str = OBSERVATION) -> list[str]:
 
 async def a_panel(ward: Ward, value: str = "R-1", **changes: Any) -> Version:
     """Register a report with two results of one specimen."""
-    of_blood = {"specimen": {"reference": "Specimen/blood"}}
+    of_blood: Any = {"specimen": {"reference": "Specimen/blood"}}
     return await ward.report(
         value,
         person((NATIONAL, "1"), name=called("Ash")),
