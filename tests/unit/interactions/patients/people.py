@@ -96,7 +96,7 @@ class Ward:
         """Register a report of a person on the next day, or on a certain one."""
         body = panel(value, *entries)
         body["parameter"][0]["resource"] = one
-        return await self._registered(body, "DiagnosticReport", day)
+        return await self.registered(body, "DiagnosticReport", day)
 
     async def vaccination(
         self, value: str, one: dict[str, Any], *, day: int | None = None
@@ -104,7 +104,7 @@ class Ward:
         """Register a vaccination of a person on the next day, or on a certain one."""
         body = with_author(immunization(value, system="https://clinic.example/vaccinations"))
         body["parameter"][0]["resource"] = one
-        return await self._registered(body, "Immunization", day)
+        return await self.registered(body, "Immunization", day)
 
     async def referring(self, value: str, patient_id: str, *, day: int | None = None) -> Version:
         """Register a report that comes with a reference to a Patient alone."""
@@ -112,7 +112,7 @@ class Ward:
         del body["parameter"][0]
         known = await read_patient(patient_id, **self.named)
         held = Held("patient", f"Patient/{patient_id}", "diagnosticReport", known.body)
-        return await self._registered(body, "DiagnosticReport", day, held=held)
+        return await self.registered(body, "DiagnosticReport", day, held=held)
 
     async def moved(self, version: Version, target: Target, *, day: int | None = None) -> Relink:
         """Move a resource to another Patient on the next day, or on a certain one."""
@@ -129,9 +129,15 @@ class Ward:
         """Move a resource to a Patient of its own."""
         return await self.moved(version, targets.apart(version.id, **self.named))
 
-    async def _registered(
-        self, body: dict[str, Any], type_name: str, day: int | None, *, held: Held | None = None
+    async def registered(
+        self,
+        body: dict[str, Any],
+        type_name: str,
+        day: int | None = None,
+        *,
+        held: Held | None = None,
     ) -> Version:
+        """Register a body; of what is held it brings a reference alone."""
         self.day = self.day + 1 if day is None else day
 
         def read_held(content: Any, resource_type: Any) -> Any:
