@@ -7,6 +7,7 @@ import pytest
 from fhirpub.interactions.patients import all_conflicts
 from fhirpub.interactions.patients.all_conflicts import Conflict, ConflictSearch
 from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.testing.samples import successor
 from tests.unit.interactions.patients.people import (
     HOSPITAL,
     NATIONAL,
@@ -110,7 +111,7 @@ async def test_a_statement_that_shows_no_person_leads_elsewhere_by_each_identifi
 
 async def test_a_report_without_parts_is_passed_over(ward: Ward) -> None:
     report = await ward.report("R-1", person((NATIONAL, "1")))
-    await ward.moved_to(report, NATIONAL, "2")
+    await ward.store.add(ward.tenant.id, successor(report, search=b"[]"))
     await two_with(ward, "x")
 
     assert len(await found(ward)) == 1

@@ -206,6 +206,7 @@ async def test_a_link_keeps_what_was_asked_for(ward: Ward) -> None:
     following = query_of(links(first)["next"])
     second = await history(ward, patient_id, **following)
 
+    assert urlsplit(links(first)["next"]).path == f"/fhir/r4/Patient/{patient_id}/_history"
     assert (following["_since"], following["_count"]) == (since, "1")
     assert (shown(first), shown(second)) == (["Cedar"], ["Birch"])
     assert "next" not in links(second)

@@ -80,8 +80,9 @@ async def test_a_report_that_was_erased_has_no_parts(ward: Ward) -> None:
     await ward.store.add(ward.tenant.id, later)
     await erase(ward.store, later, *report.members)
 
-    with pytest.raises(ResourceErased):
+    with pytest.raises(ResourceErased) as refused:
         await first_parts(later, **ward.named)
+    assert str(refused.value) == f"DiagnosticReport/{report.id} was erased"
 
 
 async def test_a_report_that_was_moved_has_the_patient_of_its_last_statement(ward: Ward) -> None:

@@ -89,14 +89,14 @@ async def test_a_person_of_another_tenant_is_not_known(ward: Ward) -> None:
 
 @pytest.mark.parametrize("id_", ["7", "", "Patient"])
 async def test_what_is_no_id_is_not_known(ward: Ward, id_: str) -> None:
-    await refusal(ward, id_)
+    assert f"Patient/{id_}" in await refusal(ward, id_)
 
 
 async def test_an_unknown_id_is_not_known(ward: Ward) -> None:
     await twice(ward)
 
-    await refusal(ward, new_id())
-    await refusal(ward, ward.tenant.person_id(NATIONAL, "2"))
+    for id_ in (new_id(), ward.tenant.person_id(NATIONAL, "2")):
+        assert f"Patient/{id_}" in await refusal(ward, id_)
 
 
 async def test_a_report_is_no_patient(plain: Ward) -> None:
@@ -113,6 +113,7 @@ async def test_a_patient_of_one_report_has_one_version(plain: Ward) -> None:
 
     assert (found.statement, found.tag, found.owner_type) == ("", "1", "DiagnosticReport")
     assert (found.id, found.type, found.version) == (id_of(report), "Patient", 1)
+    assert (found.system, found.value, found.status) == ("", "", "")
     assert found.place == (report.updated, id_of(report))
     assert found.created == found.updated == report.updated
     assert await vread_patient(id_of(report), "1", **plain.named) == found
@@ -150,7 +151,7 @@ async def test_a_statement_is_that_of_its_own_patient(ward: Ward) -> None:
     await refusal(ward, id_of(first), f"{second.id}.1")
 
 
-@pytest.mark.parametrize("number", ["2", "0", "01", "+1", "", "1.", "1000000000", "１"])  # noqa: RUF001
+@pytest.mark.parametrize("number", ["2", "0", "01", "+1", "", "1.", "1000000000", "1.1", "１"])  # noqa: RUF001
 async def test_a_statement_has_one_spelling(ward: Ward, number: str) -> None:
     first, _second = await twice(ward)
 
@@ -201,7 +202,7 @@ async def test_a_patient_whose_report_was_moved_is_not_known(ward: Ward) -> None
     report = await ward.report("R-1", person(name=called("Ash")))
     await ward.moved_to(report, HOSPITAL, "x")
 
-    await refusal(ward, id_of(report))
+    assert f"Patient/{id_of(report)}" in await refusal(ward, id_of(report))
     before = await vread_patient(id_of(report), "1", **ward.named)
     assert families([before]) == ["Ash"]
 

@@ -108,6 +108,24 @@ async def test_patients_are_found_by_one_of_several_groups(ward: Ward) -> None:
     assert await found(ward, either) == ["Cedar", "Birch"]
 
 
+async def test_a_name_is_found_as_it_was_written(ward: Ward) -> None:
+    await a_few(ward)
+
+    exact = [
+        Criterion("name:exact", (TokenMatch(text, ""),)) for text in ("family|Oak", "family|oak")
+    ]
+
+    assert await found(ward, exact[0]) == ["Oak"]
+    assert await found(ward, exact[1]) == []
+
+
+async def test_an_empty_id_is_that_of_nobody(ward: Ward, plain: Ward) -> None:
+    await a_few(ward)
+    await plain.report("R-9", person(), day=9)
+
+    assert await found(ward, with_id("")) == []
+
+
 async def test_patients_without_a_value_are_found(ward: Ward) -> None:
     await a_few(ward)
 
