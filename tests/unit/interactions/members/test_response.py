@@ -112,7 +112,7 @@ async def test_the_resource_is_shown_in_short(ward: Ward) -> None:
     assert short["meta"]["tag"][0]["code"] == "SUBSETTED"
 
 
-@pytest.mark.parametrize(("most", "is_short"), [(0, True), (65_536, False)])
+@pytest.mark.parametrize(("most", "is_short"), [(0, True), (400, True), (65_536, False)])
 async def test_what_would_be_too_long_is_left_out(
     ward: Ward, monkeypatch: pytest.MonkeyPatch, most: int, *, is_short: bool
 ) -> None:

@@ -197,6 +197,15 @@ async def test_all_that_references_lead_to_must_be_readable(ward: Ward) -> None:
     assert nothing.versions == []
 
 
+@pytest.mark.parametrize("denied", ["Observation", "Organization"])
+async def test_one_denied_type_of_two_is_enough(ward: Ward, denied: str) -> None:
+    report = await ward.report("R-1", person((NATIONAL, "1")), result("a"))
+    both = operation(includes=("DiagnosticReport:result", "DiagnosticReport:performer"))
+
+    with pytest.raises(NotPermitted):
+        await follow_references(both, report, may=may(denied), **ward.named)
+
+
 async def test_nothing_may_be_missing(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inclusion, "MAX_INCLUDED", 1)
     report = await ward.report("R-1", person((NATIONAL, "1")), result("a"), result("b"))

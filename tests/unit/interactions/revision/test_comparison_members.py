@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fhirpub.interactions.revision.comparison import members_of, revisable
@@ -120,3 +122,18 @@ async def test_a_report_is_not_moved_by_a_revision(ward: Ward, report: Version) 
     ((place, _rule),) = await refused(ward, report, numbered(1), numbered(2), one=other)
 
     assert place == "patient"
+
+
+async def test_a_report_from_before_its_system_was_declared_keeps_its_own_patient(
+    store: SqliteStore, ward: Ward
+) -> None:
+    before = Ward(store)
+    report = await registered(before, numbered(1))
+    ward.day = before.day
+
+    changed = await revised(ward, report, numbered(1, 7.5))
+
+    (member,) = changed.version.members
+    assert id_of(changed.version) == id_of(report) == id_of(member)
+    person_id = ward.tenant.person_id(NATIONAL, "1")
+    assert ["subject", person_id, "Patient"] in json.loads(member.search)

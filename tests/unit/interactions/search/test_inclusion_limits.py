@@ -130,6 +130,19 @@ async def test_the_first_match_is_shown_with_as_many_as_there_is_room_for(
     assert len(remarks(found)) == 1
 
 
+@pytest.mark.parametrize(("most", "is_whole"), [(2, False), (3, True)])
+async def test_what_is_missing_beyond_the_last_step_is_remarked(
+    ward: Ward, monkeypatch: pytest.MonkeyPatch, most: int, *, is_whole: bool
+) -> None:
+    monkeypatch.setattr(inclusion, "MAX_INCLUDED", most)
+    report = await a_panel(ward)
+
+    _page, found = await with_included(ward, [report], RESULTS, SPECIMENS)
+
+    assert len(found.versions) == most
+    assert bool(remarks(found)) is not is_whole
+
+
 async def test_a_page_ends_where_what_it_includes_is_large(
     ward: Ward, monkeypatch: pytest.MonkeyPatch
 ) -> None:
