@@ -69,7 +69,7 @@ async def found(ward: Ward, *criteria: Any, **changes: Any) -> list[str]:
 
 
 async def a_few(ward: Ward) -> None:
-    """Register reports of three persons, the first of whom was renamed."""
+    """Register reports of three persons, the first under two names."""
     await ward.report("R-1", person((NATIONAL, "1"), name=called("Ash")))
     await ward.report("R-2", person((NATIONAL, "2"), (HOSPITAL, "x"), name=called("Birch")))
     await ward.vaccination("V-1", person((NATIONAL, "3"), name=called("Cedar")))
