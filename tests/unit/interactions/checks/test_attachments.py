@@ -172,6 +172,7 @@ def test_a_wrong_hash_is_as_severe_as_the_setting(check: str, severities: list[s
         assert issue.expression == "presentedForm[0].hash"
         assert issue.diagnostics.startswith("is not the hash of data: it must be the SHA-256")
         assert issue.details == "hash-wrong"
+        assert (issue.code == "invalid") is (check != "strict")
 
 
 def test_a_hash_of_another_kind_is_not_checked() -> None:
@@ -187,6 +188,7 @@ def test_another_size_is_a_warning(size: int) -> None:
     (issue,) = issues_of(attachment(size=size))
 
     assert (issue.severity, issue.code) == ("warning", "invalid")
+    assert issue.details == "document-questionable"
     assert issue.expression == "presentedForm[0].size"
     assert issue.diagnostics == (
         "is not the size of data: it must be the number of the decoded bytes"
@@ -198,6 +200,7 @@ def test_what_does_not_begin_as_a_pdf_is_a_warning(data: bytes) -> None:
     (issue,) = issues_of(attachment(data), data)
 
     assert (issue.severity, issue.code) == ("warning", "invalid")
+    assert issue.details == "document-questionable"
     assert issue.expression == "presentedForm[0].data"
     assert issue.diagnostics == (
         "does not begin as a PDF does: check the file, or its contentType"

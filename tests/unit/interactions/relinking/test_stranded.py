@@ -143,3 +143,11 @@ async def test_each_patient_is_named_once(ward: Ward) -> None:
     await ward.referring("R-9", id_of(reports[0]))
 
     assert len(await left(ward, *reports)) == 1
+
+
+async def test_what_refers_to_another_patient_is_not_left(ward: Ward) -> None:
+    report = await stating(ward, "R-1")
+    other = await ward.report("R-2", person((NATIONAL, "7")))
+    await ward.referring("R-3", id_of(other))
+
+    assert await left(ward, report) == []
