@@ -151,3 +151,12 @@ async def test_what_refers_to_another_patient_is_not_left(ward: Ward) -> None:
     await ward.referring("R-3", id_of(other))
 
     assert await left(ward, report) == []
+
+
+async def test_a_patient_that_keeps_a_statement_does_not_hide_another(ward: Ward) -> None:
+    kept = await stating(ward, "R-1")
+    await stating(ward, "R-2")
+    alone = await ward.report("R-3", person((NATIONAL, "7")))
+    staying = await ward.referring("R-4", id_of(alone))
+
+    assert await left(ward, kept, alone) == [(id_of(alone), [f"DiagnosticReport/{staying.id}"])]
