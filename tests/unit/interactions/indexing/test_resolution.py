@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.interactions.indexing.resolution import resolve_parameters
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.plugin_api import ResourceType, SearchParameter, practitioner
 from fhirpub.storage.criteria import SearchValue, decode
@@ -109,3 +110,24 @@ def test_other_texts_are_stored_apart(declared: SearchParameter) -> None:
     found = it.parameters[declared.name]
 
     assert (found.stored, found.kind) == ("|".join(declared.paths), None)
+
+
+@pytest.mark.parametrize(
+    ("of_type", "of_member", "has_status"),
+    [((), (), False), (("final",), (), True), ((), ("final",), True)],
+)
+def test_members_are_searched_by_a_status_where_one_may_have_it(
+    of_type: tuple[str, ...], of_member: tuple[str, ...], *, has_status: bool
+) -> None:
+    declared = ResourceType(
+        name="Observation",
+        parts=(),
+        create_statuses=frozenset(of_type),
+        update_statuses=frozenset(),
+    )
+    member = replace(MEMBER, type="Observation", statuses=frozenset(of_member))
+
+    names = [one.parameter.name for one in resolve_parameters(declared, member, ())]
+
+    assert ("status" in names) is has_status
+    assert [one.parameter.name for one in resolve_parameters(declared, None, ())] == ["status"]

@@ -45,6 +45,22 @@ def test_other_references_stay(literal: str) -> None:
     assert moved(resource, ("old", NEW), base=BASE) == resource
 
 
+def test_the_reference_of_the_element_shows_the_other_patient() -> None:
+    resource: dict[str, Any] = {
+        "subject": {"reference": "Patient/old"},
+        "focus": [{"reference": "Patient/old"}],
+    }
+
+    after = moved(resource, ("old", NEW), element="subject", base=BASE)
+
+    assert after["subject"] == {
+        "reference": "Patient/new",
+        "identifier": {"system": "s", "value": "2"},
+        "display": "Birch",
+    }
+    assert after["focus"] == [{"reference": "Patient/new"}]
+
+
 def test_identifiers_of_former_times_and_of_other_systems_stay() -> None:
     former = {"use": "old", "system": "s", "value": "0"}
     other = {"system": "o", "value": "x"}

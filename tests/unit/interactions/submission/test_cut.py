@@ -114,6 +114,15 @@ def test_a_short_document_stays() -> None:
     assert cut(raw) == (raw, {})
 
 
+@pytest.mark.parametrize(("length", "documents"), [(MIN_CUT - 4, 0), (MIN_CUT, 1)])
+def test_the_shortest_document_that_is_cut_out(length: int, documents: int) -> None:
+    raw = b'{"data":"' + b"A" * length + b'"}'
+
+    found = cut_documents(raw, max_rest=len(raw))
+
+    assert len(found[1] if found else {}) == documents
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,0 +1,49 @@
+"""FHIR's own rules between elements, of the resource and of all that comes with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
+from tests.unit.interactions.checks.submitted import places, submitted
+
+REPORT = "Parameters.parameter[2].resource"
+PATIENT = "Parameters.parameter[0].resource"
+
+
+def found(**changes: Any) -> list[str]:
+    return [place for place, _rule in places(broken_fhir_rules(submitted(**changes)))]
+
+
+def test_nothing_is_wrong_with_a_report_that_is_right() -> None:
+    assert found() == []
+
+
+def test_a_period_that_ends_before_it_begins_is_wrong() -> None:
+    period = {"start": "2026-11-21", "end": "2026-11-20"}
+
+    assert found(report_changes={"effectiveDateTime": None, "effectivePeriod": period}) == [
+        f"{REPORT}.effectivePeriod"
+    ]
+
+
+def test_the_parts_are_looked_at_where_they_stand() -> None:
+    period = {"start": "2026-11-21", "end": "2026-11-20"}
+
+    assert found(patient_changes={"name": [{"family": "Ash", "period": period}]}) == [
+        f"{PATIENT}.name[0].period"
+    ]
+
+
+def test_a_reference_says_which_type_it_leads_to() -> None:
+    subject = {"reference": "Patient/p1", "type": "Group"}
+
+    assert found(report_changes={"subject": subject}) == [f"{REPORT}.subject.type"]
+
+
+def test_a_contained_resource_that_nothing_refers_to_is_wrong() -> None:
+    contained = [{"resourceType": "Group", "id": "g", "type": "person", "actual": True}]
+
+    (place,) = found(report_changes={"contained": contained})
+
+    assert place.startswith(f"{REPORT}.contained")

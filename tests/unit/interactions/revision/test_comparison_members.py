@@ -1,0 +1,139 @@
+"""What a revision does to the results of a report, and to its patient."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fhirpub.interactions.revision.comparison import members_of, revisable
+from fhirpub.storage.contract import Version
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.testing.samples import successor
+from tests.panels import specimen
+from tests.unit.interactions.patients.people import (
+    NATIONAL,
+    SYSTEMS,
+    Ward,
+    called,
+    id_of,
+    person,
+)
+from tests.unit.interactions.revision.revising import (
+    body_of,
+    candidate_of,
+    numbered,
+    refused,
+    registered,
+    revised,
+)
+
+REPORT = "DiagnosticReport"
+
+
+@pytest.fixture
+def ward(store: SqliteStore) -> Ward:
+    return Ward(store, *SYSTEMS)
+
+
+@pytest.fixture
+async def report(ward: Ward) -> Version:
+    """A preliminary report with two results."""
+    return await registered(ward, numbered(1), numbered(2))
+
+
+def addresses(version: Version) -> list[str]:
+    return [f"{one.type}/{one.id}" for one in version.members]
+
+
+# Results
+
+
+async def test_a_result_must_not_be_left_out(ward: Ward, report: Version) -> None:
+    _first, second = addresses(report)
+
+    ((place, rule),) = await refused(ward, report, numbered(1))
+
+    assert place == "DiagnosticReport.result"
+    assert rule == (
+        f"no longer refers to {second}: keep the reference, or send the resource as "
+        "entered-in-error"
+    )
+
+
+async def test_a_result_that_is_withdrawn_may_be_left_out(ward: Ward, report: Version) -> None:
+    withdrawn = numbered(2, status="entered-in-error")
+    changed = await revised(
+        ward, report, numbered(1), withdrawn, result=[{"reference": "Observation/r1"}]
+    )
+    again = await revised(ward, report, numbered(1))
+
+    assert [one.status for one in changed.version.members] == ["entered-in-error"]
+    assert again.created is False
+
+
+async def test_members_are_those_sent_and_those_referred_to(ward: Ward, report: Version) -> None:
+    candidate = candidate_of(ward, body_of(numbered(3), specimen())).version
+    later = successor(report)
+
+    assert members_of(candidate, later) == {
+        *(one.id for one in candidate.members),
+        *(one.id for one in report.members),
+        id_of(report),
+    }
+
+
+def test_a_revision_may_withdraw_what_a_type_brings(ward: Ward) -> None:
+    served = ward.context.types[REPORT]
+    found = revisable(served)
+
+    assert found.create_statuses == served.create_statuses | served.update_statuses
+    for before, after in zip(served.parts, found.parts, strict=True):
+        added = {"entered-in-error"} if before.statuses else set()
+        assert after.statuses == before.statuses | added
+
+
+# Patients
+
+
+async def test_a_report_that_was_moved_stays_with_its_patient(ward: Ward, report: Version) -> None:
+    await ward.moved_to(report, NATIONAL, "2")
+    changed = await revised(ward, report, numbered(1, 7.5), numbered(2))
+
+    person_id = ward.tenant.person_id(NATIONAL, "2")
+    assert id_of(changed.version) == person_id
+    assert [id_of(one) for one in changed.version.members] == [person_id]
+
+
+async def test_a_report_that_was_moved_may_be_sent_with_its_new_patient(
+    ward: Ward, report: Version
+) -> None:
+    await ward.moved_to(report, NATIONAL, "2")
+    other = person((NATIONAL, "2"), name=called("Ash"))
+
+    changed = await revised(ward, report, numbered(1), numbered(2), one=other)
+
+    assert id_of(changed.version) == ward.tenant.person_id(NATIONAL, "2")
+
+
+async def test_a_report_is_not_moved_by_a_revision(ward: Ward, report: Version) -> None:
+    other = person((NATIONAL, "2"), name=called("Ash"))
+
+    ((place, _rule),) = await refused(ward, report, numbered(1), numbered(2), one=other)
+
+    assert place == "patient"
+
+
+async def test_a_report_from_before_its_system_was_declared_keeps_its_own_patient(
+    store: SqliteStore, ward: Ward
+) -> None:
+    before = Ward(store)
+    report = await registered(before, numbered(1))
+    ward.day = before.day
+
+    changed = await revised(ward, report, numbered(1, 7.5))
+
+    (member,) = changed.version.members
+    assert id_of(changed.version) == id_of(report) == id_of(member)
+    person_id = ward.tenant.person_id(NATIONAL, "1")
+    assert ["subject", person_id, "Patient"] in json.loads(member.search)

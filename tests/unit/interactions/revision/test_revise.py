@@ -1,0 +1,79 @@
+"""A revision under the condition of a version, and one that is repeated."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhirpub.errors import BrokenRule, VersionReplaced
+from fhirpub.storage.contract import Version
+from fhirpub.storage.sqlite.store import SqliteStore
+from tests.unit.interactions.patients.people import SYSTEMS, Ward
+from tests.unit.interactions.revision.revising import numbered, registered, revised
+
+
+@pytest.fixture
+def ward(store: SqliteStore) -> Ward:
+    return Ward(store, *SYSTEMS)
+
+
+@pytest.fixture
+async def report(ward: Ward) -> Version:
+    return await registered(ward, numbered(1))
+
+
+class Replaced(VersionReplaced):
+    """The condition of a client, as the service raises it."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "replaced")
+
+
+def only_first(newest: Version) -> None:
+    if newest.version != 1:
+        raise Replaced
+
+
+async def test_the_version_of_the_condition_is_revised(ward: Ward, report: Version) -> None:
+    changed = await revised(ward, report, numbered(1, 7.5), check=only_first)
+
+    assert changed.created
+
+
+async def test_a_later_version_than_that_of_the_condition_is_not_revised(
+    ward: Ward, report: Version
+) -> None:
+    await revised(ward, report, numbered(1, 7.5))
+
+    with pytest.raises(VersionReplaced):
+        await revised(ward, report, numbered(1, 8.5), check=only_first)
+    assert await ward.store.version(ward.tenant.id, report.id, 3) is None
+
+
+async def test_a_repetition_under_the_condition_that_was_met_is_answered(
+    ward: Ward, report: Version
+) -> None:
+    await revised(ward, report, numbered(1, 7.5), check=only_first)
+
+    again = await revised(ward, report, numbered(1, 7.5), check=only_first)
+
+    assert (again.created, again.version.version) == (False, 2)
+
+
+async def test_the_condition_is_named_before_what_is_wrong(ward: Ward, report: Version) -> None:
+    await revised(ward, report, numbered(1, 7.5))
+
+    with pytest.raises(VersionReplaced):
+        await revised(ward, report, numbered(1, 7.5), code={"text": "x"}, check=only_first)
+    with pytest.raises(BrokenRule):
+        await revised(ward, report, numbered(1, 7.5), code={"text": "x"})
+
+
+async def test_what_is_revised_is_stored(ward: Ward, report: Version) -> None:
+    changed = await revised(ward, report, numbered(1, 7.5))
+
+    stored = await ward.store.latest(ward.tenant.id, report.id)
+    assert stored is not None
+    assert (stored.version, stored.body) == (2, changed.version.body)
+    member = await ward.store.latest(ward.tenant.id, report.members[0].id)
+    assert member is not None
+    assert (member.version, b"7.5" in member.body) == (2, True)

@@ -1,0 +1,60 @@
+"""A submission as it was received: its key, and the resources in entries that are not taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import InvalidContent
+from fhirpub.interactions.submission.record import parse, resources_in
+from fhirpub.plugin_api import Entry
+from tests.unit.interactions.submission.test_contained import PATIENT, body, read
+
+
+def found(entry: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one.resource["id"], one.at) for one in resources_in(Entry(entry, "at"))]
+
+
+def test_resources_are_found_in_an_entry_and_in_its_parts() -> None:
+    part: dict[str, Any] = {"resource": {"id": "c"}}
+    deeper = {"part": [{"name": "x"}, part]}
+    entry = {"resource": {"id": "a"}, "part": [{"resource": {"id": "b"}}, "x", deeper]}
+
+    assert found(entry) == [
+        ("a", "at.resource"),
+        ("b", "at.part[0].resource"),
+        ("c", "at.part[2].part[1].resource"),
+    ]
+
+
+@pytest.mark.parametrize("entry", [{}, {"resource": "x"}, {"part": {"resource": {}}}])
+def test_what_is_no_resource_is_not_found(entry: dict[str, Any]) -> None:
+    assert found(entry) == []
+
+
+def test_a_submission_that_is_accepted_has_a_key() -> None:
+    submission = read(body(PATIENT))
+    with pytest.raises(ValueError, match="what is accepted has a key"):
+        _ = submission.known_key
+
+    submission.key = ("s", "v")
+
+    assert submission.known_key == ("s", "v")
+
+
+def test_a_submission_is_version_1_unless_it_is_numbered() -> None:
+    submission = read(body(PATIENT))
+
+    assert (submission.number, submission.held, submission.documents) == (1, (), ())
+
+
+def test_a_body_is_read_as_what_it_is() -> None:
+    xml = b'<Patient xmlns="http://hl7.org/fhir"><id value="p"/></Patient>'
+
+    assert parse(b'{"resourceType":"Patient","id":"p"}', is_xml=False) == PATIENT
+    assert parse(xml, is_xml=True) == PATIENT
+    with pytest.raises(InvalidContent):
+        parse(xml, is_xml=False)
+    with pytest.raises(InvalidContent):
+        parse(b"{}", is_xml=True)

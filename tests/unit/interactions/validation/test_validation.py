@@ -1,0 +1,58 @@
+"""A body that is corrected before it is accepted: its digest, its remarks, and its refusal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fhirpub.app.context import create_context
+from fhirpub.config.settings import Config, FhirConfig
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.register import Candidate, Rejected, prepare_registration
+from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.runtime.stages import run_to_completion
+from tests.bodies import register_body
+from tests.unit.interactions.updating import CONTEXT, TENANT
+
+LENIENT = create_context(
+    replace(Config(), fhir=FhirConfig(empty_values="drop")), clock=CONTEXT.clock
+)
+
+
+def prepared(context: Context, **changes: Any) -> Candidate | Rejected:
+    body = register_body("R-1")
+    body["parameter"][2]["resource"] |= changes
+    return run_to_completion(
+        prepare_registration(
+            context,
+            dumps(body),
+            is_xml=False,
+            read_body=from_parameters,
+            type_name="DiagnosticReport",
+            tenant=TENANT,
+        )
+    )
+
+
+def test_what_is_corrected_has_the_digest_of_what_was_sent() -> None:
+    accepted, refused = (prepared(one, language="") for one in (LENIENT, CONTEXT))
+    right = prepared(LENIENT)
+
+    assert isinstance(accepted, Candidate)
+    assert isinstance(refused, Rejected)
+    assert accepted.digest == refused.digest != right.digest
+    assert isinstance(right, Candidate)
+    assert accepted.version.body == right.version.body
+
+
+def test_what_stays_wrong_is_refused_with_what_was_corrected() -> None:
+    refused = prepared(LENIENT, language="", status="nonsense")
+
+    assert isinstance(refused, Rejected)
+    assert [
+        (one.severity, one.expression.rpartition(".")[2]) for one in refused.refusal.issues
+    ] == [
+        ("error", "status"),
+        ("warning", "language"),
+    ]
