@@ -8,8 +8,9 @@ from typing import Any
 from fhirpub.administration.context import Administration
 from fhirpub.administration.operation import Parameter
 from fhirpub.auth.assertions.key_set import read_key_set
-from fhirpub.errors import InvalidContent
+from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.strict_json import dumps
+from fhirpub.problems import OperationProblem
 from fhirpub.storage.contract import Client
 from fhirpub.webhooks.transport.url_policy import TargetRules
 
@@ -29,8 +30,11 @@ def keys_given(
 ) -> dict[str, str]:
     """Return the key set as text and its URL in canonical form, of what a request has.
 
-    The rules of webhooks apply to the URL. Raises InvalidContent.
+    The rules of webhooks apply to the URL. Raises InvalidContent, also if both are given.
     """
+    if given.get("jwks") and given.get("jwks_url"):
+        rule = "must not be given beside jwks: a client has either"
+        raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, "jwks_url")])
     jwks = dumps(given["jwks"]).decode() if given.get("jwks") else ""
     if not given.get("jwks_url"):
         return {"jwks": jwks, "jwks_url": ""}

@@ -168,6 +168,7 @@ async def edit(
     found = await administration.client(client)
     keys, what = keys_given(administration, given, tenant=found.tenant), ("Client", found.id)
     async with administration.recorded("client.edit", what, tenant=found.tenant):
+        clients.check_client((), networks or (), keys["jwks"])  # before the keys are changed
         if any(keys.values()):
             await clients.set_keys(
                 administration.store,

@@ -1,0 +1,49 @@
+"""What is refused of a client's keys, and with them, changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.administration import clients
+from fhirpub.auth.assertions.signing import new_key_pair
+from fhirpub.errors import ConfigurationError, InvalidContent
+from tests.unit.administration.office import Office
+
+URL = "https://lab.example.org/jwks"
+
+
+def key_set() -> dict[str, Any]:
+    _private, public = new_key_pair()
+    return dict(public)
+
+
+async def test_no_keys_are_replaced_if_the_networks_beside_them_are_wrong(
+    office: Office, lab: str
+) -> None:
+    id_ = (await office.run(clients.ADD, tenant=lab))["client_id"]
+    before = await office.store.client(id_)
+
+    with pytest.raises(ConfigurationError, match="is no network"):
+        await office.run(clients.EDIT, client=id_, jwks=key_set(), networks=["ward"])
+
+    assert await office.store.client(id_) == before
+    assert (await office.records())[-1] == (lab, "client.edit", 400, [f"Client/{id_}"])
+
+
+@pytest.mark.parametrize("operation", ["ADD", "PUT", "EDIT"])
+async def test_keys_are_given_as_a_set_or_by_their_url(
+    office: Office, lab: str, operation: str
+) -> None:
+    id_ = (await office.run(clients.ADD, tenant=lab, name="ward"))["client_id"]
+    before = await office.store.clients()
+    meant = {"ADD": {"tenant": lab}, "PUT": {"tenant": lab, "key": "x"}, "EDIT": {"client": id_}}
+
+    with pytest.raises(InvalidContent) as refused:
+        await office.run(
+            getattr(clients, operation), **meant[operation], jwks=key_set(), jwks_url=URL
+        )
+
+    assert [str(issue.expression) for issue in refused.value.issues] == ["jwks_url"]
+    assert await office.store.clients() == before
