@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -52,6 +54,23 @@ async def test_a_known_token_is_kept_while_the_store_is_away(world: World, token
 
     world.access.away = False
     assert (await world.tokens.caller(bearer(token))).client_id == world.client.id
+
+
+async def test_a_known_token_is_accepted_until_its_leeway_ends(
+    make_world: Callable[..., Any],
+) -> None:
+    world: World = await make_world(leeway_seconds=60)
+    grant = await world.ask()
+    await world.tokens.caller(bearer(grant.access_token))
+    world.clock.pass_seconds(grant.expires_in + 59)
+
+    caller = await world.tokens.caller(bearer(grant.access_token))
+
+    assert caller.client_id == world.client.id
+    world.clock.pass_seconds(1)
+    with pytest.raises(NotAuthenticated) as refused:
+        await world.tokens.caller(bearer(grant.access_token))
+    assert refused.value.reason == "expired"
 
 
 async def test_a_second_look_is_a_use_of_the_client(world: World, token: str) -> None:

@@ -1,4 +1,4 @@
-"""What a narrative may hold, but should not: styles that cover content, images from elsewhere."""
+"""What a narrative may hold, but should not, such as images from elsewhere, and its entities."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import time
 
 import pytest
 
-from fhirpub.fhir.narrative import canonical_narrative, narrative_problem, narrative_warnings
+from fhirpub.fhir.narrative import (
+    canonical_narrative,
+    in_characters,
+    narrative_problem,
+    narrative_warnings,
+)
 
 COVERS = "has a style with position fixed, sticky or absolute, which can cover other content"
 LOADS = "loads an image from another server, which learns who reads the resource and when"
@@ -130,3 +135,16 @@ def test_a_namespace_without_use_does_not_count() -> None:
     narrative = div("a").replace("<div ", '<div xmlns:a="urn:b" ')
 
     assert canonical_narrative(narrative) == canonical_narrative(div("a"))
+
+
+@pytest.mark.parametrize(
+    ("sent", "written"),
+    [
+        ("&LT;b&GT;", "&lt;b&gt;"),
+        ("&AMP;lt;", "&amp;lt;"),
+        ('<p title="&QUOT; class=&QUOT;">', '<p title="&quot; class=&quot;">'),
+        ("&micro;&nosuch;", "\u00b5&nosuch;"),
+    ],
+)
+def test_no_entity_becomes_markup(sent: str, written: str) -> None:
+    assert in_characters(sent) == written
