@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.audit_trail import read_chain
 from tests.bodies import SYSTEM, register_body
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -198,6 +199,15 @@ def test_the_link_self_lists_only_what_was_used(lab: Integrator, reports: dict[s
     (link,) = lab.get(f"{BASE}?{query}").json["link"]
 
     assert link["url"].partition("?")[2] == "identifier=A&_count=2&identifier=A&_elements=status"
+
+
+def test_the_record_of_a_search_by_post_has_the_query_of_its_url_and_the_form(
+    lab: Integrator,
+) -> None:
+    lab.request("POST", f"{BASE}/_search?_count=5", b"identifier=A", FORM)
+
+    (record,) = (one for one in read_chain(lab, lab.tenant.id) if one["action"] == "search")
+    assert record["query"] == "_count=5&identifier=A"
 
 
 def test_the_next_page_of_a_long_search_is_had_by_a_form(

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo.monitoring import CommandListener, CommandSucceededEvent
 from pymongo.read_concern import ReadConcern
 
 from fhirpub.app.stores import OpenStore, open_store
@@ -41,7 +42,7 @@ from tests.faults.load import check_store
 from tests.faults.nemesis import failovers
 from tests.faults.wire import Connection
 from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSet
-from tests.mongod.server import Mongod
+from tests.mongod.server import Mongod, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -302,6 +303,37 @@ async def test_what_is_found_while_another_takes_over_is_asked_for_again(
 
     assert await primary.answer(look) == 2
     client.close()
+
+
+async def test_what_a_former_primary_proved_is_no_proof_for_its_successor(
+    set_of_three: ReplicaSet, failover_url: str
+) -> None:
+    proved: list[tuple[str, int | None]] = []
+
+    class TakenOver(CommandListener):
+        """Lets another take over once the first primary has answered."""
+
+        def started(self, event: object) -> None:
+            """Do nothing."""
+
+        failed = started
+
+        def succeeded(self, event: CommandSucceededEvent) -> None:
+            proved.append(event.connection_id)
+            if len(proved) == 1:
+                set_of_three.step_down()
+                eventually(lambda: None if client.delegate.primary in {*proved, None} else True)
+
+    client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(
+        failover_url, event_listeners=[TakenOver()]
+    )
+    database = client.get_default_database()
+
+    await Primary(database, certain=ReadConcern("linearizable"), seconds=10.0).verified_term()
+
+    successor, asked = client.delegate.primary, proved[1:]
+    client.close()
+    assert asked == [successor]
 
 
 async def test_what_was_acknowledged_before_a_majority_had_it_is_missed_after_a_failover(

@@ -80,6 +80,7 @@ def test_the_name_of_a_character_set_is_in_any_case(tmp_path: Path) -> None:
         ('[message]\ncharacter_set = "EBCDIC"', "message.character_set: must be one of ASCII, "),
         ("[message]\ncharacter_set = 8", "message.character_set: must be one of ASCII, "),
         ('[message]\ntime_zone = "Mars/Base"', "message.time_zone: must be the name of a time"),
+        ('[message]\ntime_zone = "Europe"', "message.time_zone: must be the name of a time"),
         ("[message]\ntime_zone = 1", "message.time_zone: must be the name of a time"),
         ('[message]\ntime_zone = ""', "message.time_zone: must be the name of a time"),
         ('[message]\ntime_zone = "../x"', "message.time_zone: must be the name of a time"),

@@ -41,6 +41,14 @@ def test_a_tenant_from_beginning_to_end(run_json: Any) -> None:
     assert "salt" not in listed
 
 
+def test_the_first_tenant_names_the_key_of_secrets_that_is_to_be_kept(run: Any) -> None:
+    first, second = run("tenant", "add", "Lab Uno"), run("tenant", "add", "Lab Dos")
+
+    made = "Created fhirpub-data/fhirpub.webhook-keys, the key of the secrets in the store"
+    assert f"\n{made}: keep a copy.\n" in first.stdout
+    assert "keep a copy" not in second.stdout
+
+
 def test_a_client_from_beginning_to_end(run_json: Any) -> None:
     tenant = run_json("tenant", "add", "Lab Uno")["id"]
     added = run_json("client", "add", "--tenant", tenant, "--name", "ward", *SCOPES)

@@ -67,6 +67,16 @@ def test_a_long_text_is_cut_behind_its_limit() -> None:
     assert cut.after == "x" * 500 + " \u2026"
 
 
+def test_long_texts_that_differ_late_are_shown_from_a_little_before() -> None:
+    same = "x" * 500
+
+    (found,) = differences({"a": f"{same}no sign of it"}, {"a": f"{same}signs of it"})
+
+    assert found == Difference(
+        "a", f"\u2026 {'x' * 50}no sign of it", f"\u2026 {'x' * 50}signs of it"
+    )
+
+
 def test_another_document_is_a_difference() -> None:
     def version(id_: str, place: int) -> dict[str, str]:
         return {"url": f"http://s/fhir/r4/Binary/{id_}.1.{place}"}
