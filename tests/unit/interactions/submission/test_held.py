@@ -43,7 +43,11 @@ def held(**changes: Any) -> Held | None:
     return held_part_of(from_parameters(body(**changes), VISIT), "Patient", BASE)
 
 
-@pytest.mark.parametrize("literal", [f"Patient/{ID}", f"{BASE}/Patient/{ID}", f"Patient/{PERSON}"])
+@pytest.mark.parametrize(
+    "literal",
+    [f"Patient/{ID}", f"{BASE}/Patient/{ID}", f"Patient/{PERSON}"],
+    ids=["own", "absolute", "person"],
+)
 def test_a_reference_by_an_id_of_ours_leads_to_what_is_held(literal: str) -> None:
     found = held(subject={"reference": literal})
 
