@@ -17,6 +17,9 @@ ISSUE = {
     "expression": ["Patient.birthDate"],
 }
 SECOND = {"severity": "warning", "code": "informational", "diagnostics": "is unusual"}
+OTHER_CONTENT = (
+    "DiagnosticReport 1 has this identifier with OTHER content: what you sent was not stored"
+)
 ADVICE = "  Use another identifier for another report; send a correction by PATCH or $revise.\n"
 
 
@@ -52,8 +55,7 @@ def test_what_is_published_is_printed_on_standard_output(
         ("not sent", "not sent: 400 Bad Request\n"),
         (
             "other content",
-            "DiagnosticReport 1 has this identifier with OTHER content: what you sent was not "
-            f"stored\n{ADVICE}",
+            f"{OTHER_CONTENT}\n{ADVICE}",
         ),
     ],
 )
@@ -121,8 +123,14 @@ def test_json_of_the_only_file_has_no_file(capsys: pytest.CaptureFixture[str]) -
     print_outcome(outcome(location="l"), as_json=True, is_only=True)
 
     assert json.loads(capsys.readouterr().out) == {
-        **{"type": "DiagnosticReport", "id": "1", "version": "2", "location": "l"},
-        **{"replayed": False, "different_content": False, "entries": [], "issues": []},
+        "type": "DiagnosticReport",
+        "id": "1",
+        "version": "2",
+        "location": "l",
+        "replayed": False,
+        "different_content": False,
+        "entries": [],
+        "issues": [],
     }
 
 
