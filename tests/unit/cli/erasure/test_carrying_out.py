@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from fhirpub.administration.erasure import operations
 from fhirpub.administration.erasure.work import MAX_AT_ONCE
+from fhirpub.administration.operation import Operation
 from fhirpub.cli.erasure.carrying_out import carry_out, complete
 
 
@@ -37,7 +39,8 @@ async def test_each_order_is_carried_out_once_in_its_order(number: int, sizes: l
 async def test_interrupted_orders_are_completed_page_by_page() -> None:
     asked: list[dict[str, Any]] = []
 
-    async def call(_operation: object, **given: Any) -> Any:
+    async def call(operation: Operation, **given: Any) -> Any:
+        assert operation is operations.RESUME
         asked.append(given)
         following = "next" if not given["after"] else None
         return {"erased": [{"after": given["after"]}], "following": following}

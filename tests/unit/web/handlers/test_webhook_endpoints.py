@@ -118,7 +118,7 @@ def test_an_endpoint_of_another_tenant_is_not_found(
     service: RunningService, path: str, method: str, name: str
 ) -> None:
     other = service.integrator("Other")
-    body = {} if method in ("POST", "PATCH") else None
+    body: Any = {} if method in ("POST", "PATCH") else None
 
     assert call(other, method, path + name, body).status == 404
 

@@ -89,7 +89,7 @@ class Desk:
         self.endpoint = replace(endpoint_with_secrets(), condition=b"{}")
         await self.store.put_endpoint(LAB, self.endpoint)
         await self.store.append(
-            [a_delivery(self.endpoint.id, **{"due": NOW, "body": BODY} | changes)]
+            [replace(a_delivery(self.endpoint.id, due=NOW, body=BODY), **changes)]
         )
         self.line = worker_of(self.endpoint)
         self.line.queue.add(await self.store.waiting(self.endpoint.id))

@@ -26,11 +26,11 @@ def lines(*values: str, **changes: Any) -> Iterator[Item]:
         yield Item(file=FOLDER / "a.ndjson", base=FOLDER, line=number, raw=raw)
 
 
-def intake(items: Iterator[Item], **changes: Callable[[Item], bool]) -> Intake:
+def intake(items: Iterator[Item], is_done: Callable[[Item], bool] = lambda _item: False) -> Intake:
     service = Service(
         base="https://api.example", grant={}, cacert=None, types=TYPES, limit=10_000_000
     )
-    return Intake(items, service, threading.Event(), **changes)
+    return Intake(items, service, threading.Event(), is_done)
 
 
 def numbers(taken: Intake) -> list[int | None]:
