@@ -1,0 +1,181 @@
+"""Conditions of reads, to the millisecond and the second, and what has one version only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from fhirpub.fhir.times import http_date
+from fhirpub.testing.clock import HandClock
+from fhirpub.testing.service import Integrator, RunningService
+from tests.bodies import register_body
+
+BASE = "/fhir/r4"
+REPORT = f"{BASE}/DiagnosticReport"
+SECOND = 1_795_000_000_000
+
+
+@pytest.fixture(scope="module")
+def clock() -> HandClock:
+    return HandClock(SECOND)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, clock: HandClock) -> Iterator[Integrator]:
+    """A client of a service whose clock the tests move."""
+    with RunningService(tmp_path_factory.mktemp("read"), clock=clock) as service:
+        yield service.integrator()
+
+
+@pytest.fixture
+def path(lab: Integrator, clock: HandClock) -> str:
+    """The path of a report that was registered 300 ms after the beginning of a second."""
+    clock.now = SECOND + 300
+    answer = lab.register(register_body(uuid4().hex))
+    return answer.headers["location"].partition("/_history")[0]
+
+
+def update(lab: Integrator, path: str) -> None:
+    answer = lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"})
+    assert answer.status < 300, answer.body
+
+
+# What the client has.
+
+
+@pytest.mark.parametrize(("tag", "status"), [('W/"1"', 304), ('"1"', 304), ('W/"2"', 200)])
+def test_a_version_that_the_client_has_is_not_sent(
+    lab: Integrator, path: str, tag: str, status: int
+) -> None:
+    assert lab.get(path, If_None_Match=tag).status == status
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(-1, 200), (0, 304), (1, 304)])
+def test_a_version_is_known_since_the_second_in_which_it_was_made(
+    lab: Integrator, path: str, seconds: int, status: int
+) -> None:
+    since = http_date(SECOND + seconds * 1000)
+
+    assert lab.get(path, If_Modified_Since=since).status == status
+
+
+def test_a_second_in_which_there_were_two_versions_is_no_proof(
+    lab: Integrator, path: str, clock: HandClock
+) -> None:
+    clock.now = SECOND + 600
+    update(lab, path)
+
+    assert lab.get(path, If_Modified_Since=http_date(SECOND)).status == 200
+    assert lab.get(path, If_Modified_Since=http_date(SECOND + 1000)).status == 304
+
+
+def test_a_version_of_the_next_second_is_known_since_then(
+    lab: Integrator, path: str, clock: HandClock
+) -> None:
+    clock.now = SECOND + 1_000
+    update(lab, path)
+
+    assert lab.get(path, If_Modified_Since=http_date(SECOND)).status == 200
+    assert lab.get(path, If_Modified_Since=http_date(SECOND + 1000)).status == 304
+
+
+def test_a_tag_comes_before_a_time(lab: Integrator, path: str) -> None:
+    later = http_date(SECOND + 9_000)
+
+    answer = lab.get(path, If_None_Match='W/"2"', If_Modified_Since=later)
+
+    assert answer.status == 200
+
+
+def test_what_is_no_time_is_no_condition(lab: Integrator, path: str) -> None:
+    assert lab.get(path, If_Modified_Since="yesterday").status == 200
+
+
+def test_304_has_the_tag_and_no_body(lab: Integrator, path: str) -> None:
+    answer = lab.get(path, If_None_Match='W/"1"')
+
+    assert (answer.headers["etag"], answer.body) == ('W/"1"', b"")
+    assert answer.headers["cache-control"] == "private, no-cache"
+    assert "content-length" not in answer.headers
+
+
+# What the client wants.
+
+
+@pytest.mark.parametrize(("tag", "status"), [('W/"1"', 200), ("*", 200), ('W/"2"', 412)])
+def test_another_version_than_the_wanted_one_is_refused(
+    lab: Integrator, path: str, tag: str, status: int
+) -> None:
+    assert lab.get(path, If_Match=tag).status == status
+
+
+def test_a_version_that_is_not_wanted_is_refused_though_the_client_has_it(
+    lab: Integrator, path: str
+) -> None:
+    assert lab.get(path, If_Match='W/"2"', If_None_Match='W/"1"').status == 412
+
+
+def test_a_wrong_parameter_is_refused_though_the_client_has_the_version(
+    lab: Integrator, path: str
+) -> None:
+    assert lab.get(f"{path}?_summary=some", If_None_Match='W/"1"').status == 400
+
+
+def test_elements_alone_are_shown_with_the_tag_of_the_version(lab: Integrator, path: str) -> None:
+    answer = lab.get(f"{path}?_elements=status")
+
+    assert answer.headers["etag"] == 'W/"1"'
+    assert {"status", "meta"} <= {*answer.json}
+    assert "conclusion" not in answer.json
+
+
+# Versions.
+
+
+def test_an_older_version_is_read_as_it_was(lab: Integrator, path: str, clock: HandClock) -> None:
+    clock.now += 5_000
+    update(lab, path)
+
+    found = [lab.get(f"{path}/_history/{number}") for number in (1, 2, 3)]
+
+    assert [answer.status for answer in found] == [200, 200, 404]
+    assert [answer.json["status"] for answer in found[:2]] == ["final", "amended"]
+    assert found[0].headers["etag"] == 'W/"1"'
+    assert found[0].headers["last-modified"] == http_date(SECOND)
+
+
+@pytest.mark.parametrize(("version", "status"), [("1", 200), ("01", 404), ("0", 404), ("2", 404)])
+def test_a_part_has_one_version(lab: Integrator, path: str, version: str, status: int) -> None:
+    reference = lab.get(path).json["performer"][0]["reference"]
+
+    assert lab.get(f"{BASE}/{reference}/_history/{version}").status == status
+
+
+@pytest.mark.parametrize("addition", ["", "/_history/1"])
+def test_a_resource_of_another_tenant_is_not_found(
+    lab: Integrator, path: str, addition: str
+) -> None:
+    service = lab.service
+    assert isinstance(service, RunningService)
+
+    answer = service.integrator("Other").get(path.removeprefix(lab.service.base_url) + addition)
+
+    assert answer.status == 404
+
+
+def test_what_the_service_publishes_is_read_by_its_type_and_id(lab: Integrator) -> None:
+    found = [
+        lab.get(f"{BASE}/{name}/unknown").status
+        for name in ("CapabilityStatement", "OperationDefinition", "CodeSystem")
+    ]
+
+    assert found == [404, 404, 404]
+
+
+def test_the_codes_of_problems_are_read_without_a_token(lab: Integrator) -> None:
+    answer = lab.service.request("GET", f"{BASE}/CodeSystem/unknown")
+    statement = lab.service.request("GET", f"{BASE}/CapabilityStatement/unknown")
+
+    assert (answer.status, statement.status) == (404, 401)

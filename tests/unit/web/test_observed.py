@@ -1,0 +1,122 @@
+"""What the line of a request names of a refusal, and what never stands in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhirpub.errors import (
+    Issue,
+    NotPermitted,
+    StoreUnavailable,
+)
+from fhirpub.problems import ContentProblem
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.error_mapping import AddressNotPermitted
+from fhirpub.web.observed import _named, _why, our_name
+from tests.log_lines import caught_lines
+
+ID = "00000000-0000-4000-8000-000000000000"
+REPORTS = "/fhir/r4/DiagnosticReport"
+ADDRESS = "192.0.2.1"
+
+
+@pytest.mark.parametrize("name", [ID, f"ep_{ID}", ID.replace("-", "")])
+def test_an_id_of_our_form_is_named(name: str) -> None:
+    assert our_name("Patient", name) == f"Patient/{name}"
+
+
+@pytest.mark.parametrize("name", ["", "Lovelace", ID.upper().replace("0", "A"), ID + "0", ID[1:]])
+def test_what_may_be_data_of_a_patient_is_not_named(name: str) -> None:
+    assert our_name("Patient", name) == ""
+
+
+def an_error(place: str = "", details: ContentProblem = ContentProblem.VALUE_INVALID) -> Issue:
+    return Issue.error(details, "is wrong", place)
+
+
+def test_each_code_and_each_place_is_named_once_in_order() -> None:
+    issues = [
+        an_error("Patient.name[0].family"),
+        an_error("a", ContentProblem.BASE64_INVALID),
+        an_error("a"),
+    ]
+
+    assert _named(issues) == {
+        "codes": ["value-invalid", "base64-invalid"],
+        "places": ["Patient.name[0].family", "a"],
+    }
+
+
+@pytest.mark.parametrize("place", ["", "a b", "a[x]", "a..b", "1a", "a.", "a[1][2]", "a\n"])
+def test_what_is_no_path_is_not_named(place: str) -> None:
+    assert "places" not in _named([an_error(place)])
+
+
+def test_ten_places_are_named_and_no_more() -> None:
+    facts = _named([an_error(f"a[{number}]") for number in range(11)])
+
+    assert facts["places"] == [f"a[{number}]" for number in range(10)]
+
+
+def test_warnings_are_not_named() -> None:
+    assert _named([Issue.warning(ContentProblem.VALUE_INVALID, "is unusual", "a")]) == {}
+
+
+def test_an_unavailable_store_is_the_reason() -> None:
+    assert _why(StoreUnavailable("it is away"), ADDRESS) == {"reason": "it is away"}
+
+
+def test_an_address_outside_of_the_networks_is_named() -> None:
+    assert _why(AddressNotPermitted("c", "203.0.113.9"), ADDRESS) == {
+        "reason": "address not permitted: c",
+        "address": "203.0.113.9",
+    }
+
+
+def test_a_refusal_that_is_expected_needs_no_reason() -> None:
+    assert _why(NotPermitted(), ADDRESS) == {}
+
+
+def test_of_a_fault_the_place_is_named_and_not_the_text() -> None:
+    with pytest.raises(ValueError, match="Lovelace") as raised:
+        int("Lovelace")
+    found = _why(raised.value, ADDRESS)
+
+    assert "test_observed" in str(found["place"])
+    assert "Lovelace" not in str(found)
+
+
+# Whole lines.
+
+
+def test_the_line_of_a_read_names_the_resource_and_its_caller(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        lab.get(f"{REPORTS}/{ID}", X_Request_Id="seen")
+        line = caught.of("seen")
+
+    assert (line["event"], line["level"], line["status"]) == ("refused", "info", 404)
+    assert (line["tenant"], line["client"]) == (lab.tenant.id, lab.client_id)
+    assert (line["method"], line["resource"]) == ("GET", f"DiagnosticReport/{ID}")
+    assert line["route"] == f"{REPORTS}/{{}}"
+
+
+def test_the_line_of_a_read_does_not_name_what_is_no_id(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        lab.get(f"{REPORTS}/Lovelace", X_Request_Id="seen-too")
+        line = caught.of("seen-too")
+
+    assert "Lovelace" not in str(line)
+
+
+@pytest.mark.parametrize("asked", ["a" * 65, "a b", "a/b", ""])
+def test_a_request_id_that_is_none_is_replaced(service: RunningService, asked: str) -> None:
+    answer = service.request("GET", "/health/live", headers={"X-Request-Id": asked})
+
+    assert answer.headers["x-request-id"] != asked
+
+
+@pytest.mark.parametrize("asked", ["a" * 64, "A-1._z"])
+def test_the_request_id_of_the_client_stays(service: RunningService, asked: str) -> None:
+    answer = service.request("GET", "/health/live", headers={"X-Request-Id": asked})
+
+    assert answer.headers["x-request-id"] == asked
