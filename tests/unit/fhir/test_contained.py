@@ -13,7 +13,7 @@ WHOLE: dict[str, Any] = {"contained": [ONE, TWO, THREE], "subject": {"reference"
 
 
 def test_what_is_led_to_by_what_is_led_to_is_reachable() -> None:
-    among = {"#1": ONE, "#2": TWO, "#3": THREE}
+    among: dict[str, dict[str, Any]] = {"#1": ONE, "#2": TWO, "#3": THREE}
 
     assert reachable({"subject": {"reference": "#1"}}, among) == {"#1": ONE, "#2": TWO}
 

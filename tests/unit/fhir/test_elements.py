@@ -22,7 +22,8 @@ from fhirpub.fhir.elements import (
 
 def test_all_objects_are_found_breadth_first() -> None:
     deep: dict[str, Any] = {"c": 1}
-    first, second = {"b": deep}, {"d": [[]]}
+    first: dict[str, Any] = {"b": deep}
+    second: dict[str, Any] = {"d": [[]]}
     resource = {"a": [first, "text", second], "e": {"f": True}}
 
     assert objects_in(resource) == [resource, first, second, {"f": True}, deep]

@@ -170,7 +170,7 @@ async def test_other_keys_than_those_of_what_is_stored_are_refused(
     before = await store.search_rules()
     one = searched(store)[TYPE]
     rule = replace(one.type.identifier, uses=("official",))
-    other = _With(one, replace(one.type, identifier=rule))
+    other: Any = _With(one, replace(one.type, identifier=rule))
 
     with pytest.raises(ConfigurationError):
         await refuse_changed_keys(store, {**searched(store), TYPE: other})

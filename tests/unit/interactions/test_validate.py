@@ -46,7 +46,7 @@ def tried(store: SqliteStore, body: Any, tenant: Tenant = TENANT, **asked: str) 
 
 def refused(store: SqliteStore, body: Any, **asked: str) -> list[Issue]:
     with pytest.raises(InvalidContent) as caught:
-        tried(store, body, **asked)
+        tried(store, body, TENANT, **asked)
     return [*caught.value.issues]
 
 

@@ -86,9 +86,10 @@ def test_indented_xml_has_two_blanks_a_level_and_an_end_of_line() -> None:
 
 
 def test_an_empty_object_is_not_written() -> None:
-    for empty in ({}, None):
+    nothings: list[Any] = [{}, None]
+    for nothing in nothings:
         with pytest.raises(NotExpressible) as caught:
-            inside(name=[empty])
+            inside(name=[nothing])
         assert caught.value.place == "name[0]"
 
 

@@ -258,4 +258,4 @@ async def test_without_a_relay_an_erasure_takes_its_place(
     erased = await eraser(store).erase(order(report.id))
 
     assert erased.is_complete
-    assert await store.lease(["relay"], owner="b", now=NOW, until=NOW + 1) != []
+    assert await store.lease(["relay"], owner="b", now=NOW, until=NOW + 1) == {"relay"}
