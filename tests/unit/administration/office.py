@@ -55,6 +55,10 @@ class Office:
             for line in map(orjson.loads, one.records.splitlines())
         ]
 
+    def under(self, agent: Agent) -> Administration:
+        """Return what an operation of another agent works with."""
+        return replace(self.administration, agent=agent)
+
     def with_config(self, **parts: Any) -> Office:
         """Return the same under other settings."""
         config = replace(self.administration.config, **parts)

@@ -135,16 +135,6 @@ def test_patients_are_found_in_stored_json(body: bytes, found: tuple[str, ...]) 
     assert patients_in([body]) == found
 
 
-def test_a_patient_is_found_wherever_a_long_body_refers_to_it() -> None:
-    start, end = b'{"a":{"reference":"Patient/a"},"text":"', b'","b":'
-    last = b'{"reference":"Patient/%b"}}' % (b"b" * 64)
-    between = 64 * 1024 - len(start) - len(end)  # a long body is searched in parts of 64 KiB
-
-    for length in range(between - 100, between + 100):
-        body = b"%b%b%b%b" % (start, b"x" * length, end, last)
-        assert patients_in([body]) == ("Patient/a", "Patient/" + "b" * 64)
-
-
 def test_a_block_is_found_by_agents_patients_and_resources_of_its_tenant() -> None:
     access = Access(
         action="read", what=("DiagnosticReport/a/_history/3",), patients=("Patient/p",)

@@ -17,7 +17,7 @@ def body_with(reference: bytes, *, behind: int) -> bytes:
     return b'{%b,"a":"%b",%b,"z":"%b"}' % (FIRST, b"x" * gap, reference, b"x" * 200)
 
 
-@pytest.mark.parametrize("before", [0, 1, 20, 21, 40, 84, 85, 86, 87])
+@pytest.mark.parametrize("before", range(-100, 100))
 def test_a_reference_across_two_parts_is_found(before: int) -> None:
     reference = b'"reference":"Patient/%b"' % LONGEST
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from fhirpub.audit.checkpoint import Checkpoint, checkpoint_of
 from fhirpub.audit.record import key_of
 from fhirpub.audit.retention import delete_expired
 from fhirpub.storage.audit_contract import AuditQuery
-from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.samples import LAB, OTHER
 from tests.audit_trail import CLIENT, NOON, a_record, seal
@@ -23,14 +21,6 @@ HOUR = 3_600_000
 
 async def sign(claims: Mapping[str, Any]) -> str:
     return json.dumps(dict(claims))
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 async def fill(store: Store, *hours: int, tenant: str = LAB) -> None:

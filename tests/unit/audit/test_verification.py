@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,21 +12,12 @@ import pytest
 from fhirpub.audit.checkpoint import Checkpoint
 from fhirpub.audit.verification import UNCOVERED_MS, Problem, Verdict, blocks_of, verify
 from fhirpub.storage.audit_contract import AuditBlock, SealedBlock
-from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.samples import LAB, OTHER
 from tests.audit_trail import NOON, a_record, seal
 
 HOUR = 3_600_000
 LATER = NOON + 100 * HOUR
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 async def read(statement: str) -> Mapping[str, Any]:

@@ -7,12 +7,10 @@ import pytest
 from fhirpub.errors import InvalidSearch
 from fhirpub.interactions.cursors import CURSOR
 from fhirpub.interactions.execute import outcome_entry, search
-from fhirpub.storage.sqlite.store import SqliteStore
 from tests.panels import result
 from tests.unit.interactions.patients.people import (
     NATIONAL,
     OTHER,
-    SYSTEMS,
     Ward,
     called,
     person,
@@ -32,12 +30,6 @@ from tests.unit.interactions.searching import (
     reports,
     type_of,
 )
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
-
 
 # Pages
 

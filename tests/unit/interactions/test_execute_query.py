@@ -12,7 +12,6 @@ from fhirpub.interactions.execute import understood
 from fhirpub.interactions.value_parser import MAX_CONDITIONS
 from fhirpub.storage.sqlite.store import SqliteStore
 from tests.unit.interactions.patients.people import (
-    SYSTEMS,
     Ward,
 )
 from tests.unit.interactions.searching import (
@@ -21,11 +20,6 @@ from tests.unit.interactions.searching import (
     read,
     type_of,
 )
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
 
 
 def test_a_search_without_parameters_asks_for_a_page_of_the_newest(ward: Ward) -> None:

@@ -14,11 +14,9 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from fhirpub.administration.context import Administration
 from fhirpub.administration.http.callers import Callers, bootstrap_kid, has_key
 from fhirpub.administration.http.interface import Interface
 from fhirpub.administration.http.responses import Asked, Response
-from fhirpub.audit.record import Agent
 from fhirpub.auth.assertions.signing import new_key_pair, sign_assertion
 from fhirpub.auth.assertions.verification import TYPE
 from fhirpub.auth.keys import KeyRing
@@ -74,21 +72,11 @@ def problems(response: Response) -> list[tuple[str, str]]:
 
 
 def a_desk(office: Office, admin: AdminConfig, private: dict[str, str]) -> Desk:
-    administration = office.with_config(admin=admin).administration
-
-    def open_(agent: Agent) -> Administration:
-        return Administration(
-            config=administration.config,
-            store=administration.store,
-            agent=agent,
-            clock=administration.clock,
-            endpoints=administration.endpoints,
-            context=administration.context,
-        )
-
-    ring = KeyRing(office.store, administration.config.auth, clock=office.clock)
+    configured = office.with_config(admin=admin)
+    config = configured.administration.config
+    ring = KeyRing(office.store, config.auth, clock=office.clock)
     callers = Callers(admin, ring, office.store, clock=office.clock)
-    return Desk(office, Interface(administration.config, callers, open_, audit=None), private)
+    return Desk(office, Interface(config, callers, configured.under, audit=None), private)
 
 
 @pytest.fixture

@@ -1,21 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.unit.administration.conftest import lab, office
 
-import pytest
-
-from fhirpub.administration import tenants
-from tests.unit.administration.office import Office, opened
-
-
-@pytest.fixture
-async def office(tmp_path: Path) -> AsyncGenerator[Office]:
-    async with opened(tmp_path) as office:
-        yield office
-
-
-@pytest.fixture
-async def lab(office: Office) -> str:
-    """The id of a tenant."""
-    return str((await office.run(tenants.ADD, name="Lab"))["id"])
+__all__ = ["lab", "office"]

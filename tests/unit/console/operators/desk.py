@@ -5,9 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from fhirpub.administration.context import Administration
 from fhirpub.administration.http.interface import Interface
-from fhirpub.audit.record import Agent
 from fhirpub.console.sessions import Person, Session
 from fhirpub.console.visit import Visit
 from tests.unit.administration.office import Office
@@ -18,18 +16,7 @@ OPERATOR = Person(subject="ana", name="Ana", is_operator=True)
 def a_visit(office: Office, *blanks: str, form: Any = None, **query: str) -> Visit:
     """Return the visit of an operator, to a page with blanks in its path."""
     administration = office.administration
-
-    def open_(agent: Agent) -> Administration:
-        return Administration(
-            config=administration.config,
-            store=administration.store,
-            agent=agent,
-            clock=administration.clock,
-            endpoints=administration.endpoints,
-            context=administration.context,
-        )
-
-    interface = Interface(administration.config, cast("Any", None), open_, audit=None)
+    interface = Interface(administration.config, cast("Any", None), office.under, audit=None)
     services = SimpleNamespace(
         store=administration.store, config=administration.config, clock=administration.clock
     )

@@ -10,23 +10,16 @@ import pytest
 
 from fhirpub.interactions.members import response
 from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite.store import SqliteStore
 from tests.panels import result, specimen
 from tests.unit.interactions.patients.people import (
     DAY,
     NATIONAL,
     START,
-    SYSTEMS,
     Ward,
     id_of,
     issues_of,
     person,
 )
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
 
 
 def parameters(version: Version) -> list[dict[str, Any]]:

@@ -21,9 +21,8 @@ from fhirpub.interactions.search.includes import Include, Included
 from fhirpub.interactions.versions import Shown
 from fhirpub.plugin_api import Operation, OperationParameter, OperationRequest, OperationResult
 from fhirpub.plugin_api.operations import OperationRefused, ParameterType, PluginOperation
-from fhirpub.storage.sqlite.store import SqliteStore
 from tests.panels import result
-from tests.unit.interactions.patients.people import NATIONAL, SYSTEMS, Ward, person
+from tests.unit.interactions.patients.people import NATIONAL, Ward, person
 
 REPORT = "DiagnosticReport"
 PAGE = OperationResult(body=b"<p>", styles=("p{}",))
@@ -158,11 +157,6 @@ def test_all_that_is_wrong_is_named() -> None:
 
 
 # What references lead to
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
 
 
 def may(*denied: str) -> Any:

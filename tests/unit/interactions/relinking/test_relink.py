@@ -14,7 +14,6 @@ from fhirpub.interactions.relinking.corrections import Target
 from fhirpub.interactions.relinking.relink import NotMovable, Relink, plan_relink
 from fhirpub.interactions.relinking.targets import person_with
 from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.erasure.content import erase
 from fhirpub.testing.samples import new_id, successor
 from tests.panels import result, specimen
@@ -25,17 +24,11 @@ from tests.unit.interactions.patients.people import (
     NOTE,
     OTHER,
     START,
-    SYSTEMS,
     Ward,
     called,
     id_of,
     person,
 )
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
 
 
 @pytest.fixture

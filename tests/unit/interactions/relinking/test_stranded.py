@@ -9,19 +9,12 @@ from fhirpub.interactions.relinking.relink import NotMovable, Relink, plan_relin
 from fhirpub.interactions.relinking.stranded import left_behind, refuse_stranded
 from fhirpub.interactions.relinking.targets import person_with
 from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite.store import SqliteStore
 from tests.unit.interactions.patients.people import (
     NATIONAL,
-    SYSTEMS,
     Ward,
     id_of,
     person,
 )
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
 
 
 async def planned(ward: Ward, *versions: Version, to: str = "2") -> list[Relink]:

@@ -21,11 +21,6 @@ from tests.unit.interactions.patients.people import (
 )
 
 
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
-
-
 def test_an_identifier_stands_for_a_person_and_replaces_those_before_it(ward: Ward) -> None:
     first = person_with(NATIONAL, "1", **ward.named)
     second = person_with(HOSPITAL, "x", **ward.named)

@@ -21,6 +21,7 @@ from fhirpub.storage.contract import Version
 from tests.panels import RESULTS, panel, result
 from tests.unit.interactions.patients.people import NATIONAL, Ward, called, person
 
+REPORT = "DiagnosticReport"
 ASH = person((NATIONAL, "1"), name=called("Ash"))
 
 
@@ -39,9 +40,7 @@ def body_of(*entries: dict[str, Any], one: dict[str, Any] = ASH, **changes: Any)
 
 async def registered(ward: Ward, *entries: dict[str, Any], **changes: Any) -> Version:
     """Register a report that is preliminary."""
-    return await ward.registered(
-        body_of(*entries, **{"status": "preliminary", **changes}), "DiagnosticReport"
-    )
+    return await ward.registered(body_of(*entries, **{"status": "preliminary", **changes}), REPORT)
 
 
 def candidate_of(ward: Ward, body: dict[str, Any]) -> Candidate:
@@ -50,7 +49,7 @@ def candidate_of(ward: Ward, body: dict[str, Any]) -> Candidate:
             ward.context,
             dumps(body),
             is_xml=False,
-            type_name="DiagnosticReport",
+            type_name=REPORT,
             tenant=ward.tenant,
         )
     )
@@ -119,3 +118,7 @@ def references(of: Revised) -> list[str]:
         for one in answer(of)["parameter"]
         if "valueReference" in one
     ]
+
+
+def addresses(version: Version) -> list[str]:
+    return [f"{one.type}/{one.id}" for one in version.members]

@@ -12,16 +12,16 @@ from fhirpub.config.settings import TypeConfig
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.revision.revise import Revised
 from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite.store import SqliteStore
 from tests.bodies import document
 from tests.unit.interactions.patients.people import (
     DAY,
     START,
-    SYSTEMS,
     Ward,
 )
 from tests.unit.interactions.revision.revising import (
     ASH,
+    REPORT,
+    addresses,
     answer,
     numbered,
     references,
@@ -30,23 +30,6 @@ from tests.unit.interactions.revision.revising import (
     revised,
     said,
 )
-
-REPORT = "DiagnosticReport"
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
-
-
-@pytest.fixture
-async def report(ward: Ward) -> Version:
-    """A preliminary report with two results."""
-    return await registered(ward, numbered(1), numbered(2))
-
-
-def addresses(version: Version) -> list[str]:
-    return [f"{one.type}/{one.id}" for one in version.members]
 
 
 def versions(of: Revised) -> dict[str, int]:

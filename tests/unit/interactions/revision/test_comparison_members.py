@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from fhirpub.interactions.revision.comparison import members_of, revisable
 from fhirpub.storage.contract import Version
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -13,13 +11,14 @@ from fhirpub.testing.samples import successor
 from tests.panels import specimen
 from tests.unit.interactions.patients.people import (
     NATIONAL,
-    SYSTEMS,
     Ward,
     called,
     id_of,
     person,
 )
 from tests.unit.interactions.revision.revising import (
+    REPORT,
+    addresses,
     body_of,
     candidate_of,
     numbered,
@@ -27,24 +26,6 @@ from tests.unit.interactions.revision.revising import (
     registered,
     revised,
 )
-
-REPORT = "DiagnosticReport"
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
-
-
-@pytest.fixture
-async def report(ward: Ward) -> Version:
-    """A preliminary report with two results."""
-    return await registered(ward, numbered(1), numbered(2))
-
-
-def addresses(version: Version) -> list[str]:
-    return [f"{one.type}/{one.id}" for one in version.members]
-
 
 # Results
 

@@ -6,14 +6,8 @@ import pytest
 
 from fhirpub.errors import BrokenRule, VersionReplaced
 from fhirpub.storage.contract import Version
-from fhirpub.storage.sqlite.store import SqliteStore
-from tests.unit.interactions.patients.people import SYSTEMS, Ward
+from tests.unit.interactions.patients.people import Ward
 from tests.unit.interactions.revision.revising import numbered, registered, revised
-
-
-@pytest.fixture
-def ward(store: SqliteStore) -> Ward:
-    return Ward(store, *SYSTEMS)
 
 
 @pytest.fixture

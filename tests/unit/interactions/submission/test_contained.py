@@ -91,7 +91,7 @@ def test_a_part_that_is_required_and_missing_is_named(sent: dict[str, Any]) -> N
 
 
 def test_a_part_that_is_not_required_may_be_missing() -> None:
-    assert wrong(body(PATIENT, author=to("nobody"))) == []
+    assert wrong(body(PATIENT, author=to("unknown"))) == []
 
 
 def test_the_first_that_is_referred_to_is_the_part() -> None:

@@ -7,12 +7,10 @@ from typing import Any
 
 from fhirpub.app.context import create_context
 from fhirpub.config.settings import Config, FhirConfig
-from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.context import Context
-from fhirpub.interactions.register import Candidate, Rejected, prepare_registration
-from fhirpub.interactions.submission.parameters import from_parameters
-from fhirpub.runtime.stages import run_to_completion
+from fhirpub.interactions.register import Candidate, Rejected
 from tests.bodies import register_body
+from tests.unit.interactions import registering
 from tests.unit.interactions.updating import CONTEXT, TENANT
 
 LENIENT = create_context(
@@ -23,16 +21,7 @@ LENIENT = create_context(
 def prepared(context: Context, **changes: Any) -> Candidate | Rejected:
     body = register_body("R-1")
     body["parameter"][2]["resource"] |= changes
-    return run_to_completion(
-        prepare_registration(
-            context,
-            dumps(body),
-            is_xml=False,
-            read_body=from_parameters,
-            type_name="DiagnosticReport",
-            tenant=TENANT,
-        )
-    )
+    return registering.prepared(context, body, tenant=TENANT)
 
 
 def test_what_is_corrected_has_the_digest_of_what_was_sent() -> None:

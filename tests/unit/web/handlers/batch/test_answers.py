@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,15 +15,6 @@ from fhirpub.web.handlers.batch.answers import EntryAnswer, answer_of, batch_res
 from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
 
 URL = "https://api.example/fhir/r4"
-
-
-@pytest.fixture
-def stream() -> Iterator[IOStream]:
-    ours, theirs = socket.socketpair()
-    made = IOStream(ours)
-    yield made
-    made.close()
-    theirs.close()
 
 
 def written(stream: IOStream, body: bytes, status: int = 200, **headers: str) -> EntryExchange:

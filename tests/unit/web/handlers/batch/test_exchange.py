@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import cast
 
@@ -15,15 +13,6 @@ from fhirpub.http.exchange import Exchange, Headers
 from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
 
 OK = ResponseStartLine("HTTP/1.1", 200, "OK")
-
-
-@pytest.fixture
-def stream() -> Iterator[IOStream]:
-    ours, theirs = socket.socketpair()
-    made = IOStream(ours)
-    yield made
-    made.close()
-    theirs.close()
 
 
 def exchange_in(stream: IOStream, room: AnswerBytes) -> EntryExchange:
