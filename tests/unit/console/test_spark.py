@@ -26,3 +26,25 @@ def test_a_chart_of_nothing_has_no_bars() -> None:
 
 def test_a_chart_says_what_it_shows() -> None:
     assert fromstring(spark([], title="Day")).get("aria-label") == "Day"
+
+
+def test_what_failed_stands_on_what_succeeded() -> None:
+    chart = fromstring(spark([count(3, 1)], title="Day"))
+
+    tops = [bar.get("y") for bar in chart if bar.tag.endswith("rect")]
+    assert tops == ["10.0", "0.0"]
+
+
+def test_bars_stand_in_the_middle_of_steps_of_equal_width() -> None:
+    chart = fromstring(spark([count(1, 0), count(0, 1)], title="Day"))
+
+    bars = [(bar.get("x"), bar.get("width")) for bar in chart if bar.tag.endswith("rect")]
+    assert bars == [("1", "10"), ("13", "10")]
+
+
+def test_a_chart_is_as_wide_as_its_steps_and_has_room_for_its_line() -> None:
+    chart = fromstring(spark([count(1, 0)] * 3, title="Day"))
+
+    line = chart[-1]
+    assert chart.get("viewBox") == "0 0 36 41"
+    assert (line.get("x2"), line.get("y1"), line.get("y2")) == ("36", "40.5", "40.5")
