@@ -8,7 +8,15 @@ import pytest
 
 from fhirpub.auth.assertions.signing import new_key_pair
 from fhirpub.auth.clients import NewClient, add_client, edit_client, is_person
-from fhirpub.auth.passkeys import MAX_PASSKEYS, add_passkey, passkey, remove_passkey, why_none
+from fhirpub.auth.passkeys import (
+    MAX_PASSKEYS,
+    add_passkey,
+    check_invitable,
+    ids_of_passkeys,
+    passkey,
+    remove_passkey,
+    why_none,
+)
 from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.settings import Config
 from fhirpub.errors import NotPossible
@@ -89,3 +97,91 @@ def test_without_the_library_the_reason_names_what_to_install(
 
 def test_a_service_without_the_console_has_no_passkeys() -> None:
     assert "set [console] enabled" in why_none(Config())
+
+
+def console_at(base_url: str) -> Config:
+    return replace(Config(), console=ConsoleConfig(enabled=True, base_url=base_url))
+
+
+@pytest.mark.parametrize(
+    ("base_url", "reason"),
+    [
+        ("https://console.example.org", ""),
+        ("https://localhost:8080", ""),
+        ("http://localhost:8080", ""),
+        ("http://console.localhost", ""),
+        ("http://console.example.org", "https only"),
+        ("http://localhost.example.org", "https only"),
+        ("http://127.0.0.1:8080", "only an address"),
+        ("https://192.0.2.1", "only an address"),
+        ("https://[2001:db8::1]", "only an address"),
+    ],
+)
+def test_passkeys_need_https_and_the_name_of_a_host(base_url: str, reason: str) -> None:
+    said = why_none(console_at(base_url))
+
+    assert reason in said
+    assert bool(said) is bool(reason)
+
+
+def test_the_reason_names_the_url_and_the_setting() -> None:
+    said = why_none(console_at("http://console.example.org"))
+
+    assert "http://console.example.org has none: set [console] base_url" in said
+
+
+async def test_the_other_passkeys_of_a_person_are_kept(world: World) -> None:
+    person = await a_person(world)
+    for number in range(3):
+        await add_passkey(world.access, person.id, a_passkey(f"passkey:{number}"))
+
+    changed = await remove_passkey(world.access, person.id, "passkey:1")
+
+    assert ids_of_passkeys(changed) == ["0", "2"]
+    assert is_person(changed)
+
+
+async def test_a_passkey_that_is_not_there_cannot_be_removed(world: World) -> None:
+    person = await a_person(world)
+    kept = await add_passkey(world.access, person.id, a_passkey("passkey:1"))
+
+    with pytest.raises(NotPossible, match=rf"{person.id} has no passkey passkey:2"):
+        await remove_passkey(world.access, person.id, "passkey:2")
+
+    assert await world.access.client(person.id) == kept
+
+
+async def test_a_passkey_replaces_the_one_of_its_name_only(world: World) -> None:
+    person = await a_person(world)
+    for kid in ("passkey:1", "passkey:2"):
+        await add_passkey(world.access, person.id, a_passkey(kid))
+    other = a_passkey("passkey:1")
+
+    changed = await add_passkey(world.access, person.id, other)
+
+    assert ids_of_passkeys(changed) == ["2", "1"]
+    found = passkey(changed, "passkey:1")
+    assert found is not None
+    assert found.jwk["x"] == other["x"]
+
+
+async def test_an_application_cannot_get_a_passkey(world: World) -> None:
+    with pytest.raises(NotPossible, match="has a secret or keys of an application"):
+        await add_passkey(world.access, world.client.id, a_passkey("passkey:1"))
+
+    assert await world.access.client(world.client.id) == world.client
+
+
+async def test_a_disabled_person_cannot_get_a_passkey(world: World) -> None:
+    person = await a_person(world)
+
+    with pytest.raises(NotPossible, match="disabled for good"):
+        check_invitable(replace(person, disabled=True))
+
+
+async def test_a_person_below_the_limit_can_get_a_passkey(world: World) -> None:
+    person = await a_person(world)
+    for number in range(MAX_PASSKEYS - 1):
+        person = await add_passkey(world.access, person.id, a_passkey(f"passkey:{number}"))
+
+    check_invitable(person)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fhirpub.auth.caller import Caller
 from fhirpub.auth.jwt import Claims
 from fhirpub.auth.token_cache import CachedToken, TokenCache
@@ -36,3 +38,14 @@ def test_a_forgotten_token_is_unknown() -> None:
     tokens.forget("a")
 
     assert tokens.get("a") is None
+
+
+def test_the_tokens_of_one_client_are_forgotten_and_those_of_others_kept() -> None:
+    tokens = TokenCache(3)
+    other = replace(VERIFIED, caller=Caller(TENANT, "other"))
+    for token, verified in (("a", VERIFIED), ("b", other), ("c", VERIFIED)):
+        tokens.keep(token, verified)
+
+    tokens.forget_client("c")
+
+    assert [tokens.get(token) for token in "abc"] == [None, other, None]
