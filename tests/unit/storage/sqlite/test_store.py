@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import ConfigurationError, StoreUnavailable
-from fhirpub.storage.contract import Page
+from fhirpub.storage.contract import SMALL_BYTES, Page
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.files import identity_of
 from fhirpub.storage.sqlite.rows import PIECE_BYTES
@@ -229,6 +230,28 @@ async def test_what_is_large_is_read_in_the_threads_of_its_tenant(
     assert await store.version(LAB, version.id, 1) == version
     assert await store.latest_public(LAB, version.id) == version.without_internal_fields()
     assert read == [LAB] * 3
+
+
+@pytest.mark.parametrize(("size", "in_a_thread"), [(SMALL_BYTES, False), (SMALL_BYTES + 1, True)])
+async def test_a_version_is_small_up_to_the_size_of_small_documents(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, size: int, *, in_a_thread: bool
+) -> None:
+    version = a_version()
+    version = replace(version, body=b"x" * (size - version.size + len(version.body)))
+    assert version.size == size
+    await store.add(LAB, version)
+    read: list[str] = []
+
+    async def spy(tenant: str, _work: Any) -> list[Any]:
+        read.append(tenant)
+        return []
+
+    monkeypatch.setattr(store._open, "read_for", spy)
+    await store.latest(LAB, version.id)
+    await store.latest_public(LAB, version.id)
+    await store.version(LAB, version.id, 1)
+
+    assert read == ([LAB] * 3 if in_a_thread else [])
 
 
 async def test_what_is_small_is_read_at_once(
