@@ -123,6 +123,26 @@ class EndpointContract:
 
         assert [endpoint.created for endpoint in await store.endpoints(LAB)] == [2, 3]
 
+    async def test_endpoints_of_one_moment_are_listed_in_the_order_of_their_ids(
+        self, store: Store
+    ) -> None:
+        ids = [f"{number}1111111-1111-4111-8111-111111111111" for number in (3, 1, 2)]
+        for id_ in ids:
+            await store.put_endpoint(LAB, an_endpoint(id=id_, created=5))
+
+        assert [endpoint.id for endpoint in await store.endpoints(LAB)] == sorted(ids)
+        assert [endpoint.id for endpoint in await store.all_endpoints()] == sorted(ids)
+        assert [each.id for each in await store.all_endpoints(of=[LAB])] == sorted(ids)
+
+    async def test_a_condition_is_that_of_one_endpoint(self, store: Store) -> None:
+        one, other = an_endpoint(created=1), an_endpoint(created=2)
+        for endpoint in (one, other):
+            await store.put_endpoint(LAB, endpoint)
+
+        await store.save_health(one.id, b"{1}")
+
+        assert await store.endpoints(LAB) == [replace(one, condition=b"{1}"), other]
+
     async def test_another_tenants_endpoint_is_not_seen(self, store: Store) -> None:
         endpoint = an_endpoint()
         await store.put_endpoint(LAB, endpoint)

@@ -55,6 +55,19 @@ class LeaseContract:
 
         assert await store.lease(["a"], owner="we", now=NOW, until=UNTIL) == frozenset()
 
+    async def test_a_release_gives_up_what_it_names_alone(self, store: Store) -> None:
+        await store.lease(["a", "b"], owner="they", now=NOW, until=UNTIL)
+        await store.release(["a"], owner="they")
+
+        assert await store.lease(["a", "b"], owner="we", now=NOW, until=UNTIL) == {"a"}
+
+    async def test_of_no_names_none_is_ours(self, store: Store) -> None:
+        await store.lease(["a"], owner="we", now=NOW, until=UNTIL)
+
+        assert await store.lease([], owner="we", now=NOW, until=UNTIL) == frozenset()
+        await store.release([], owner="we")
+        assert await store.lease(["a"], owner="they", now=NOW, until=UNTIL) == frozenset()
+
     async def test_of_those_who_want_a_name_at_once_one_gets_it(
         self, store: Store, other_store: Store
     ) -> None:

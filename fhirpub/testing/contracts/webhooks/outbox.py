@@ -158,3 +158,12 @@ class OutboxContract:
         await store.mark_published([(silent[4].id, 1), keys[2]])
         assert await pending_keys(reader) == keys[:2]
         assert await reader.outbox_contains([(version.id, 1) for version in silent]) == frozenset()
+
+    async def test_of_no_entries_none_is_returned_and_none_is_marked(self, store: Store) -> None:
+        version = a_version()
+        await events_added(store, [version])
+
+        await store.mark_published([])
+
+        assert [*await store.pending_outbox(limit=0)] == []
+        assert await pending_keys(store) == [(version.id, 1)]

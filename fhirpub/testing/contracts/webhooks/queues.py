@@ -114,6 +114,25 @@ class QueueContract:
 
         assert await store.existing_deliveries(delivery.endpoint, ["evt_1", "evt_2"]) == {"evt_1"}
 
+    async def test_of_no_endpoint_no_event_and_no_places_there_is_nothing(
+        self, store: Store
+    ) -> None:
+        (delivery,) = await queue(store, 1)
+
+        assert await store.last_sequences([]) == {}
+        assert await store.existing_deliveries(delivery.endpoint, []) == frozenset()
+        assert [*await store.waiting(delivery.endpoint, limit=0)] == []
+
+    async def test_what_waits_is_that_of_one_endpoint(self, store: Store) -> None:
+        first, _second = await queue(store, 2), await queue(store, 3)
+
+        waiting = await store.waiting(first[0].endpoint)
+
+        assert [(each.endpoint, each.sequence) for each in waiting] == [
+            (first[0].endpoint, 1),
+            (first[0].endpoint, 2),
+        ]
+
     async def test_what_was_appended_is_there_after_a_restart(
         self, store: Store, reopen: Any
     ) -> None:

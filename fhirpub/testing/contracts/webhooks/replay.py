@@ -99,3 +99,22 @@ class ReplayContract:
 
         assert [each.reopened for each in await store.endpoints(LAB)] == [1, 0]
         assert await store.count_deliveries(LAB, endpoints[1].id) == {"delivered": 1}
+
+    async def test_what_else_waits_for_its_next_attempt_is_left_alone(self, store: Store) -> None:
+        one, other = await queue(store, 2, due=UNTIL)
+        (elsewhere,) = await queue(store, 1, due=UNTIL)
+
+        assert await store.reopen(LAB, one.endpoint, [one.event_id], now=NOW) == 1
+
+        assert await stored_deliveries(store, one.endpoint) == [replace(one, due=NOW), other]
+        assert await stored_deliveries(store, elsewhere.endpoint) == [elsewhere]
+
+    async def test_another_tenant_makes_nothing_due_and_counts_nothing(self, store: Store) -> None:
+        endpoint = an_endpoint()
+        await store.put_endpoint(LAB, endpoint)
+        (delivery,) = await queue(store, 1, endpoint=endpoint.id, due=UNTIL)
+
+        assert await store.reopen(OTHER, endpoint.id, [delivery.event_id], now=NOW) == 0
+
+        assert await stored_deliveries(store, endpoint.id) == [delivery]
+        assert await store.endpoint(LAB, endpoint.id) == endpoint

@@ -95,3 +95,10 @@ async def test_stored_bytes_are_those_of_each_tenant(store: SqliteStore) -> None
 
     assert {**found} == {LAB: first.size, OTHER: second.size}
     assert {**await store.stored_bytes([OTHER])} == {OTHER: second.size}
+
+
+async def test_a_tenant_of_which_nothing_is_left_is_omitted(store: SqliteStore) -> None:
+    await store.add(LAB, a_version(), [])
+    await store._execute("UPDATE stored_bytes SET bytes = 0", ())
+
+    assert {**await store.stored_bytes([LAB])} == {}

@@ -1,0 +1,172 @@
+"""How many reads a tenant may have in progress, and what is returned of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
+from fhirpub.storage.mongodb import reads
+from fhirpub.storage.mongodb.documents import PIECE_BYTES
+from fhirpub.storage.mongodb.reads import Reads, shares_of
+from fhirpub.testing.samples import LAB, OTHER, a_version, new_id
+
+_NAME = "ab" * 32
+
+
+class Collections:
+    """The collections of a database without contents but for documents by their ids."""
+
+    def __init__(self, **documents: dict[str, Any]) -> None:
+        self._documents = {
+            name.replace("_", "/"): document for name, document in documents.items()
+        }
+        self.asked: list[Any] = []
+
+    def __getitem__(self, _name: str) -> Collections:
+        return self
+
+    def with_options(self, **_options: object) -> Collections:
+        return self
+
+    def find(self, wanted: Any, shown: Any = None, **options: Any) -> _Found:
+        self.asked.append((wanted, shown, options))
+        found = self._documents.get(str(wanted.get("_id")))
+        return _Found([found] if found else [])
+
+    async def answer(self, look: Any) -> Any:
+        return await look()
+
+    def reads(self) -> Reads:
+        this: Any = self
+        return Reads(this, primary=this, one_moment=this, reuse=this, seconds=20)
+
+
+class _Found:
+    def __init__(self, found: list[dict[str, Any]]) -> None:
+        self._found = found
+
+    async def to_list(self, _most: None) -> list[dict[str, Any]]:
+        return self._found
+
+
+@pytest.mark.parametrize(
+    ("threads", "shares"), [(5, (4, 2)), (10, (8, 3)), (20, (16, 6)), (320, (256, 96))]
+)
+def test_a_tenant_has_three_tenths_of_the_reads_and_two_at_least(
+    threads: int, shares: tuple[int, int]
+) -> None:
+    assert shares_of(threads) == shares
+
+
+async def test_a_history_of_no_versions_asks_for_none() -> None:
+    collections = Collections()
+
+    assert [*await collections.reads().history(LAB, new_id(), below=None, limit=0)] == []
+    assert collections.asked == []
+
+
+async def test_no_names_are_no_documents_and_ask_for_none() -> None:
+    collections = Collections()
+
+    assert await collections.reads().blobs(LAB, []) == {}
+    assert collections.asked == []
+
+
+async def test_a_history_is_that_of_a_tenant_below_a_version() -> None:
+    collections, resource_id = Collections(), a_version().id
+
+    await collections.reads().history(LAB, resource_id, below=9, limit=3)
+    await collections.reads().history(LAB, resource_id, below=None, limit=3)
+
+    ((wanted, shown, options), (unbounded, *_)) = collections.asked
+    assert wanted == {"id": resource_id, "tenant": LAB, "version": {"$lt": 9}}
+    assert unbounded["version"] == {"$lt": 2**63 - 1}
+    assert shown == {"members": 0, "attached": 0, "audit": 0}
+    assert options == {
+        "sort": [("version", -1)],
+        "hint": "version_key",
+        "limit": -3,
+        "batch_size": 3,
+    }
+
+
+async def test_a_version_of_another_tenant_is_not_returned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = Collections().reads()
+    found: dict[str, Any] = {"id": "a", "version": 1, "tenant": OTHER}
+
+    async def fetch(_key: object) -> Mapping[str, Any]:
+        return found
+
+    for grouped in (one._latest, one._shown, one._exact):
+        monkeypatch.setattr(grouped, "get", fetch)
+
+    assert await one.latest(LAB, new_id()) is None
+    assert await one.latest_public(LAB, new_id()) is None
+    assert await one.version(LAB, new_id(), 1) is None
+
+
+async def pieces_of(collections: Collections, blob: BlobInfo, part: slice) -> list[bytes]:
+    """Return the pieces of a part of a document."""
+    return [piece async for piece in collections.reads().blob_pieces(LAB, blob, part)]
+
+
+async def test_a_part_of_what_is_known_is_not_read() -> None:
+    collections = Collections()
+
+    assert await pieces_of(collections, BlobInfo(_NAME, "", 3, b"abc"), slice(1, 3)) == [b"bc"]
+    assert collections.asked == []
+
+
+@pytest.mark.parametrize("stored", [{}, {f"{LAB}_{_NAME}": {"data": None}}], ids=["none", "bare"])
+async def test_a_document_without_bytes_is_unavailable(stored: dict[str, Any]) -> None:
+    blob = BlobInfo(_NAME, "", 2 * PIECE_BYTES, None)
+
+    with pytest.raises(StoreUnavailable) as failed:
+        await pieces_of(Collections(**stored), blob, slice(0, 5))
+
+    assert failed.value.reason == "a document is missing"
+
+
+async def test_a_document_that_was_kept_undivided_is_yielded_in_pieces() -> None:
+    data = bytes(range(256)) * (2 * PIECE_BYTES // 256) + b"end"
+    collections = Collections(**{f"{LAB}_{_NAME}": {"data": data}})
+    blob = BlobInfo(_NAME, "", len(data), None)
+
+    pieces = await pieces_of(collections, blob, slice(3, len(data)))
+
+    assert b"".join(pieces) == data[3:]
+    assert [len(piece) for piece in pieces] == [PIECE_BYTES, PIECE_BYTES]
+
+
+async def test_few_documents_are_looked_for_by_their_tenant_and_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = Collections().reads()
+    asked: list[set[str]] = []
+
+    async def look(ids: Collection[str]) -> Mapping[str, Any]:
+        asked.append({*ids})
+        return {}
+
+    monkeypatch.setattr(one, "_blobs_by_id", look)
+
+    assert await one.blobs(LAB, [_NAME, _NAME]) == {}
+    assert await one.blobs(LAB, [f"{number:064x}" for number in range(40)]) == {}
+    assert asked[0] == {f"{LAB}/{_NAME}"}
+    assert len(asked[1]) == 40
+
+
+def test_what_many_ask_for_has_its_bytes_only_if_they_are_few() -> None:
+    shown: Any = reads._IF_SMALL["$replaceRoot"]["newRoot"]["$cond"]
+
+    assert shown[0] == {"$lte": [{"$bsonSize": "$$ROOT"}, SMALL_BYTES]}
+    assert shown[2] == {"id": "$id", "version": "$version", "tenant": "$tenant"}
+    few: Any = reads._SHOWN_OF_A_BLOB["data"]
+    assert few["$cond"][0]["$lte"][1] == SMALL_BYTES
+    assert few["$cond"][1:] == ["$data", "$$REMOVE"]

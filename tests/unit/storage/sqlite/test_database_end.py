@@ -1,0 +1,110 @@
+"""An open file: its journal is emptied, and it is closed whatever becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.sqlite.database import Database
+from fhirpub.storage.sqlite.files import make_file
+
+_PUT = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
+_MOMENT = "SELECT moment FROM probe"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "fhirpub.db"
+
+
+@pytest.fixture
+async def database(path: Path) -> AsyncGenerator[Database]:
+    database = Database(path, 10)
+    yield database
+    await database.close()
+
+
+def open_files(path: Path) -> list[str]:
+    """Return which descriptors of this process lead to the file or to those beside it."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            target = str(descriptor.readlink())
+            if target.startswith(str(path)):
+                found.append(target)
+    return found
+
+
+def put(moment: int) -> Any:
+    """Return a write."""
+    return lambda connection: connection.execute(_PUT, (moment,)).rowcount
+
+
+async def test_a_journal_without_readers_is_emptied(database: Database, path: Path) -> None:
+    await database.write(put(1))
+    journal = path.with_name("fhirpub.db-wal")
+    assert journal.stat().st_size > 0
+
+    assert await database.empty_journal() is True
+    assert journal.stat().st_size == 0
+
+
+async def test_a_journal_that_is_read_beyond_the_deadline_is_not_emptied(path: Path) -> None:
+    database = Database(path, 0.05)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute(_MOMENT).fetchall()
+        await database.write(put(1))
+
+        assert await database.empty_journal() is False
+    await database.close()
+
+
+async def test_a_file_that_is_closed_is_open_nowhere(path: Path) -> None:
+    database = Database(path, 10)
+    assert open_files(path)
+
+    writing = asyncio.ensure_future(database.write(put(1)))
+    await asyncio.sleep(0)
+    await database.close()
+
+    assert await writing == 1
+    assert open_files(path) == []
+    assert not any(thread.is_alive() for thread in database._writing._threads)
+
+
+async def test_a_file_that_cannot_be_used_is_open_nowhere(path: Path) -> None:
+    make_file(path)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE theirs (x)")
+
+    with pytest.raises(ConfigurationError):
+        Database(path, 10)
+
+    assert open_files(path) == []
+
+
+def test_a_file_that_is_no_database_is_refused_and_open_nowhere(path: Path) -> None:
+    make_file(path)
+    path.write_bytes(b"no database, and longer than the header of one" * 100)
+
+    with pytest.raises(ConfigurationError, match="the file is not an SQLite database") as refused:
+        Database(path, 10)
+
+    assert refused.value.__cause__ is None
+    assert open_files(path) == []
+
+
+def test_a_file_that_is_gone_is_not_made_again_where_that_is_not_asked_for(path: Path) -> None:
+    with pytest.raises(StoreUnavailable) as failed:
+        Database(path, 10, make=False)
+
+    assert failed.value.reason == ("the file was moved, deleted or replaced: restart the service")
+    assert not path.exists()
