@@ -18,6 +18,7 @@ from fhirpub.testing.store_contract import a_version
 from tests.audit_trail import read_chain
 from tests.bodies import document, register_body
 from tests.faults.broken_stores import StoreWrapper, opening
+from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import REPORTS, asked, running
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -89,6 +90,15 @@ def test_what_may_be_an_id_is_named(lab: Integrator, name: str) -> None:
     lab.get(f"{REPORTS}/{name}")
 
     assert records(lab)[0]["what"] == [f"DiagnosticReport/{name}"]
+
+
+def test_the_line_of_a_refusal_names_the_resource_in_the_path(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        lab.get(f"{REPORTS}/{NOWHERE}/_history/7", X_Request_Id=name)
+        line = caught.of(name)
+
+    assert line["resource"] == f"DiagnosticReport/{NOWHERE}"
 
 
 def test_an_endpoint_is_named_by_its_kind(lab: Integrator) -> None:

@@ -173,6 +173,7 @@ def test_what_is_no_gzip_is_refused(lab: Integrator, size: int) -> None:
     answer = send(lab, b"x" * size, Content_Encoding="gzip")
 
     assert (answer.status, answer.problems) == (400, ["gzip-invalid"])
+    assert answer.issues[0]["diagnostics"].startswith("the body is not valid gzip")
 
 
 @pytest.mark.parametrize(("size", "status"), [(MOST, 200), (MOST + 1, 413)])

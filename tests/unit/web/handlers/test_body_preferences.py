@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, cast
 from uuid import uuid4
@@ -80,7 +81,7 @@ class Sending:
 
 @pytest.fixture
 def sending(lab: Integrator) -> Iterator[Sending]:
-    services, made = running(lab).services, Sending(0.02)
+    services, made = running(lab).services, Sending(0.05)
     before = services.sending
     object.__setattr__(services, "sending", made)
     yield made
@@ -90,8 +91,11 @@ def sending(lab: Integrator) -> Iterator[Sending]:
 def test_a_registration_waits_as_long_as_the_webhooks_of_its_tenant_ask(
     lab: Integrator, sending: Sending
 ) -> None:
+    begun = time.monotonic()
+
     assert register(lab, "").status == 201
     assert sending.asked == [lab.tenant.id]
+    assert time.monotonic() - begun >= sending.seconds
 
 
 def test_a_repeated_registration_waits_for_no_webhooks(lab: Integrator, sending: Sending) -> None:
@@ -126,6 +130,20 @@ def test_a_body_with_many_values_is_dense(lab: Integrator, values: int, *, few: 
         return handler.has_few_values, handler._is_dense(10)
 
     assert on_handler(lab, ask) == (few, not few)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"), [("application/fhir+xml", 2), ("application/fhir+json", 1)]
+)
+def test_values_are_counted_as_the_type_of_the_body_has_them(
+    lab: Integrator, kind: str, values: int
+) -> None:
+    async def counted() -> int:
+        given = {"Transfer-Encoding": "chunked", "Content-Type": kind}
+        async with asked(lab, "POST", VALIDATE, given) as one:
+            return received(one.body_handler, b'<a b="1"/>')._values
+
+    assert running(lab).call(counted()) == values
 
 
 @pytest.mark.parametrize(
