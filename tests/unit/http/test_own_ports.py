@@ -48,13 +48,16 @@ def test_a_port_that_is_taken_is_refused_with_its_group_and_address() -> None:
         ) as no:
             bind_own_port("metrics", Port(port))
 
-    assert f"127.0.0.1 port {port}: " in str(no.value)
+    assert f"cannot listen on 127.0.0.1 port {port}: " in str(no.value)
 
 
 def test_a_reservation_of_a_port_that_is_taken_is_refused() -> None:
-    with taken() as other, pytest.raises(ConfigurationError, match=r"^\[console\] port: "):
-        with reserve_own_port("console", Port(other.getsockname()[1])):
-            pass
+    with (
+        taken() as other,
+        pytest.raises(ConfigurationError, match=r"^\[console\] port: "),
+        reserve_own_port("console", Port(other.getsockname()[1])),
+    ):
+        pass
 
 
 def test_a_reservation_leaves_the_port_to_workers_and_ends() -> None:

@@ -87,7 +87,7 @@ async def test_nothing_is_served_after_the_end() -> None:
     async with serve_metrics(Metrics(serves=True, sends=True), bind_page(config)):
         assert (await ask(config.port, "GET /metrics"))[0] == "HTTP/1.1 200 OK"
 
-    with pytest.raises(OSError, match="refused|failed"):
+    with pytest.raises(OSError, match=r"refused|failed"):
         socket.create_connection(("127.0.0.1", config.port), timeout=5)
 
 

@@ -163,7 +163,7 @@ async def test_an_assertion_is_for_this_interface(desk: Desk, audience: str) -> 
     [{"audience": BASE}, {"subject": "eva"}, {"subject": "unknown"}, {"subject": BOOTSTRAP}],
 )
 async def test_another_assertion_is_refused(desk: Desk, changes: dict[str, Any]) -> None:
-    with pytest.raises(TokenRefused, match="^the assertion ") as refused:
+    with pytest.raises(TokenRefused, match=r"^the assertion ") as refused:
         await desk.grant(client_assertion=desk.assertion(**changes))
 
     assert refused.value.error == "invalid_client"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Collection
 from pathlib import Path
 from typing import Any
 
@@ -206,9 +206,8 @@ def test_a_change_of_a_quota_is_in_effect_within_half_a_minute() -> None:
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quota_exchange, "EXCHANGE_SECONDS", 0.001)
-    yield
 
 
 async def run_for(process: Process, store: WatchedStore, rounds: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,9 +51,9 @@ class Trimmer:
 
 
 @pytest.fixture
-def services(service: RunningService) -> Iterator[Services]:
+def services(service: RunningService) -> Services:
     made: Any = {"processes": None, "trimmer": Trimmer()}
-    yield replace(service.services, **made)
+    return replace(service.services, **made)
 
 
 def where(_context: Context, body: bytes) -> tuple[int, bytes]:
