@@ -68,7 +68,11 @@ async def test_a_network_that_is_allowed_to_webhooks_is_allowed(office: Office) 
 async def test_keys_are_shown_by_their_names_or_their_url(office: Office, lab: str) -> None:
     _private, public = new_key_pair()
     kid = public["keys"][0]["kid"]
-    wanted = [({"jwks": dict(public)}, [kid]), ({"jwks_url": URL}, URL), ({}, None)]
+    wanted: list[tuple[dict[str, Any], Any]] = [
+        ({"jwks": dict(public)}, [kid]),
+        ({"jwks_url": URL}, URL),
+        ({}, None),
+    ]
 
     found = []
     for fields, _ in wanted:

@@ -1,4 +1,4 @@
-"""The codes of problems of the entries of batches, which clients compare, and their issue types."""
+"""Codes of problems of entries of batches, and their issue types: clients compare them."""
 
 from __future__ import annotations
 

@@ -16,8 +16,10 @@ _ISSUE_TYPES = {
 
 
 def test_a_problem_is_equal_to_its_code() -> None:
-    assert ContentProblem.BODY_EMPTY == "body-empty"
-    assert str(ContentProblem.BODY_EMPTY) == "body-empty"
+    problem: str = ContentProblem.BODY_EMPTY
+
+    assert {problem: 1}["body-empty"] == 1
+    assert str(problem) == "body-empty"
     assert isinstance(ContentProblem.BODY_EMPTY, Problem)
 
 

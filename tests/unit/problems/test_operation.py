@@ -1,4 +1,4 @@
-"""The codes of problems of operations and searches, which clients compare, and their issue types."""
+"""Codes of problems of operations and searches, and their issue types: clients compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codes of problems of persons, which clients compare, and their issue types."""
+"""Codes of problems of persons, and their issue types: clients compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codes of problems of requests, which clients compare, and their issue types."""
+"""Codes of problems of requests, and their issue types: clients compare them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ def operations(document: Any) -> Iterator[str]:
                 yield f"  {needed} a body of {_content(body['content'])}"
             answers = one["responses"].items()
             yield from (f"  {status} {_answer(each)}" for status, each in answers if status < "4")
-            yield f"  refuses {_words(f'{code} {_answer(e)}' for code, e in answers if code >= '4')}"
+            refused = [f"{status} {_answer(each)}" for status, each in answers if status >= "4"]
+            yield f"  refuses {_words(refused)}"
 
 
 def parameters(document: Any) -> Iterator[str]:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import AuditConfig, AuthConfig, Config, ServerConfig
+from fhirpub.config.audit import AuditConfig
+from fhirpub.config.settings import AuthConfig, Config, ServerConfig
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import StoreUnavailable
