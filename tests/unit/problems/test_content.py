@@ -1,0 +1,68 @@
+"""Codes of problems of bodies, and their issue types: clients compare them."""
+
+from __future__ import annotations
+
+from fhirpub.problems import ContentProblem
+
+CODES = {
+    "BODY_EMPTY": "body-empty: exception",
+    "BODY_NOT_UTF8": "body-not-utf8: exception",
+    "GZIP_INVALID": "gzip-invalid: exception",
+    "JSON_MALFORMED": "json-malformed: exception",
+    "JSON_NAME_REPEATED": "json-name-repeated: exception",
+    "XML_MALFORMED": "xml-malformed: exception",
+    "CHARACTER_FORBIDDEN": "character-forbidden: exception",
+    "BODY_TOO_COMPLEX": "body-too-complex: exception",
+    "BODY_TOO_LARGE": "body-too-large: too-costly",
+    "DOCUMENT_TOO_LARGE": "document-too-large: too-costly",
+    "SEARCH_VALUES_TOO_MANY": "search-values-too-many: too-costly",
+    "BODY_UNEXPECTED": "body-unexpected: exception",
+    "ENTRY_MISSING": "entry-missing: exception",
+    "ENTRY_INVALID": "entry-invalid: exception",
+    "ENTRY_REPEATED": "entry-repeated: exception",
+    "ENTRIES_TOO_MANY": "entries-too-many: too-costly",
+    "ENTRY_UNREFERENCED": "entry-unreferenced: incomplete",
+    "ENTRY_IGNORED": "entry-ignored: informational not-supported",
+    "ELEMENT_REQUIRED": "element-required: exception",
+    "ELEMENT_RECOMMENDED": "element-recommended: invalid",
+    "ELEMENT_UNKNOWN": "element-unknown: exception",
+    "ELEMENT_MALFORMED": "element-malformed: exception",
+    "VALUE_EMPTY": "value-empty: exception invalid",
+    "VALUE_INVALID": "value-invalid: exception",
+    "CODE_NOT_ALLOWED": "code-not-allowed: exception",
+    "BASE64_INVALID": "base64-invalid: exception",
+    "URI_INVALID": "uri-invalid: exception",
+    "ID_REPEATED": "id-repeated: exception",
+    "NARRATIVE_INVALID": "narrative-invalid: exception",
+    "INVARIANT_BROKEN": "invariant-broken: exception",
+    "IDENTIFIER_INVALID": "identifier-invalid: invalid too-costly",
+    "TENANT_IN_IDENTIFIER": "tenant-in-identifier: business-rule",
+    "ORGANIZATION_MISMATCH": "organization-mismatch: business-rule",
+    "IDENTIFIER_QUESTIONABLE": "identifier-questionable: invalid",
+    "STATUS_NOT_ALLOWED": "status-not-allowed: exception",
+    "STATUS_OUT_OF_ORDER": "status-out-of-order: business-rule",
+    "REFERENCE_WRONG": "reference-wrong: business-rule exception",
+    "REFERENCE_TO_IGNORED": "reference-to-ignored: business-rule",
+    "REFERENCE_UNRESOLVED": "reference-unresolved: invalid",
+    "REFERENCE_NOT_CHECKED": "reference-not-checked: informational",
+    "MODIFIER_UNSUPPORTED": "modifier-unsupported: business-rule",
+    "CODE_UNKNOWN": "code-unknown: invalid",
+    "CODE_SYSTEM_UNKNOWN": "code-system-unknown: invalid",
+    "TIME_INVALID": "time-invalid: exception",
+    "TIME_ZONE_ASSUMED": "time-zone-assumed: invalid",
+    "TIME_CORRECTED": "time-corrected: invalid",
+    "DATE_IN_FUTURE": "date-in-future: invalid",
+    "NARRATIVE_QUESTIONABLE": "narrative-questionable: business-rule",
+    "ATTACHMENT_INCOMPLETE": "attachment-incomplete: exception",
+    "HASH_WRONG": "hash-wrong: business-rule invalid",
+    "HASH_NOT_CHECKED": "hash-not-checked: informational",
+    "DOCUMENT_QUESTIONABLE": "document-questionable: informational invalid",
+    "IDENTIFIER_ERASED": "identifier-erased: deleted",
+    "IDENTIFIER_IN_USE": "identifier-in-use: duplicate",
+    "ACCEPTED": "accepted: informational",
+    "RULE_BROKEN": "rule-broken: business-rule exception invalid value informational",
+}
+
+
+def test_each_problem_keeps_its_code_and_its_types() -> None:
+    assert {one.name: f"{one}: {' '.join(one.types)}" for one in ContentProblem} == CODES

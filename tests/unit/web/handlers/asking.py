@@ -1,0 +1,101 @@
+"""Requests that reach their handler in parts, on the event loop of a running service."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tornado.httputil import HTTPHeaders, RequestStartLine
+from tornado.iostream import IOStream
+
+from fhirpub.http.exchange import Exchange, Peer
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.handlers.base import BaseHandler
+from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
+from fhirpub.web.handlers.body import BodyHandler
+from fhirpub.web.message.request import Request
+from fhirpub.web.routes import Router
+from fhirpub.web.services import Services
+
+REPORTS = "/fhir/r4/DiagnosticReport"
+_ROOM = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, its handler, and the answer, which stays in memory."""
+
+    request: Request
+    handler: BaseHandler
+    exchange: EntryExchange
+    client: socket.socket
+    """The side of the client: to close it is to disconnect."""
+
+    @property
+    def body_handler(self) -> BodyHandler:
+        return cast("BodyHandler", self.handler)
+
+
+def running(lab: Integrator) -> RunningService:
+    """Return the service that a client calls, which runs in this process."""
+    assert isinstance(lab.service, RunningService)
+    return lab.service
+
+
+@asynccontextmanager
+async def asked(
+    lab: Integrator,
+    method: str,
+    path: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    services: Services | None = None,
+) -> AsyncGenerator[Asked]:
+    """Hand the head of a request with the token of a client to its handler.
+
+    What is not answered when the block ends is cancelled, as if the client had left.
+    """
+    services = services or running(lab).services
+    ours, theirs = socket.socketpair()
+    stream = IOStream(ours)
+    line = RequestStartLine(method, path, "HTTP/1.1")
+    wire = Exchange(stream, Peer("127.0.0.1"), line, is_last=False)
+    exchange = EntryExchange(wire, AnswerBytes(_ROOM))
+    given = {"Authorization": f"Bearer {lab.token}", **(headers or {})}
+    if method in ("POST", "PATCH"):
+        given.setdefault("Content-Type", "application/fhir+json")
+    request = Request(line, HTTPHeaders(given), exchange)
+    handler = Router(services).handler(request)
+    try:
+        later = handler.begin()
+        if later is not None:
+            await later
+        yield Asked(request, handler, exchange, theirs)
+    finally:
+        handler.cancel()
+        stream.close()
+        theirs.close()
+
+
+def on_request(
+    lab: Integrator,
+    use: Callable[[Asked], Awaitable[Any]],
+    method: str = "GET",
+    path: str = REPORTS,
+    headers: dict[str, str] | None = None,
+) -> Any:
+    """Begin a request on the loop of the service, and return what is made of it."""
+
+    async def used() -> Any:
+        async with asked(lab, method, path, headers) as one:
+            return await use(one)
+
+    return running(lab).call(used())
+
+
+def small_parts(data: bytes, size: int) -> list[bytes]:
+    """Return bytes in pieces of a size."""
+    return [data[start : start + size] for start in range(0, len(data), size)]

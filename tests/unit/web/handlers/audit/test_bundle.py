@@ -1,0 +1,60 @@
+"""The Bundle of events: addresses, links, parts, and remarks about the search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fhirpub.fhir.strict_json import dumps
+from fhirpub.testing.service import RunningService
+from fhirpub.web.handlers.audit.bundle import make_bundle
+
+EVENT = {
+    "resourceType": "AuditEvent",
+    "id": "e-1",
+    "meta": {"versionId": "1"},
+    "recorded": "2027-01-15T08:00:00Z",
+    "outcome": "0",
+}
+
+
+def bundle(service: RunningService, *events: dict[str, Any], **changes: Any) -> Any:
+    given: dict[str, Any] = {
+        "bodies": [dumps(event) for event in events],
+        "links": [("self", "u"), ("next", "v")],
+        "search": ("", ""),
+        "unused": ((), ()),
+    }
+    return make_bundle(service.services.context, **given | changes)
+
+
+def test_each_event_is_a_match_under_its_address(service: RunningService) -> None:
+    made = bundle(service, EVENT)
+
+    assert made["entry"] == [
+        {
+            "fullUrl": f"{service.base_url}/fhir/r4/AuditEvent/e-1",
+            "resource": EVENT,
+            "search": {"mode": "match"},
+        }
+    ]
+    assert made["link"] == [{"relation": "self", "url": "u"}, {"relation": "next", "url": "v"}]
+
+
+def test_without_events_there_are_no_entries(service: RunningService) -> None:
+    assert "entry" not in bundle(service)
+
+
+def test_the_elements_that_are_asked_for_are_shown_with_the_id(service: RunningService) -> None:
+    (entry,) = bundle(service, EVENT, search=("", "outcome"))["entry"]
+
+    assert entry["resource"]["outcome"] == "0"
+    assert entry["resource"]["id"] == "e-1"
+
+
+def test_remarks_come_last_and_alone_if_nothing_was_found(service: RunningService) -> None:
+    both = bundle(service, EVENT, unused=(("nonsense",), ("agent",)))["entry"]
+    alone = bundle(service, unused=((), ("agent",)))["entry"]
+
+    assert [entry["search"]["mode"] for entry in both] == ["match", "outcome"]
+    assert len(both[1]["resource"]["issue"]) == 2
+    assert [entry["search"]["mode"] for entry in alone] == ["outcome"]

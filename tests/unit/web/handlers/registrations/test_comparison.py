@@ -1,0 +1,100 @@
+"""What is reported of a registration with other content, and when it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from fhirpub.config.settings import Config, FhirConfig
+from fhirpub.interactions.register import Registration
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.testing.store_contract import a_version
+from fhirpub.web.handlers.registrations.comparison import replay_headers
+from tests.bodies import register_body
+from tests.panels import panel, result
+from tests.unit.web.handlers.asking import running
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service that refuses other content."""
+    config = Config(fhir=FhirConfig(other_content="conflict"))
+    with RunningService(tmp_path_factory.mktemp("refusing"), config=config) as service:
+        yield service
+
+
+@pytest.mark.parametrize(
+    ("created", "same", "headers"),
+    [
+        (True, True, {}),
+        (True, False, {}),
+        (False, True, {"Idempotent-Replayed": "true"}),
+        (False, None, {"Idempotent-Replayed": "true"}),
+        (False, False, {"Idempotent-Replayed": "true", "Idempotent-Content": "different"}),
+    ],
+)
+def test_a_repetition_is_named_as_one(
+    created: bool,  # noqa: FBT001 - a case
+    same: bool | None,  # noqa: FBT001 - a case
+    headers: dict[str, str],
+) -> None:
+    made = Registration(a_version(), created=created, same=same)
+
+    assert replay_headers(made) == headers
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"conclusion": "Other"}, "conclusion"),
+        ({"conclusion": "Other", "code": {"text": "Other"}}, "conclusion, code"),
+        ({"conclusion": "x y " * 20_000}, "conclusion"),
+    ],
+    ids=["one", "two", "large"],
+)
+def test_other_content_is_refused_with_the_elements_that_differ(
+    refusing: RunningService, changes: dict[str, Any], named: str
+) -> None:
+    lab, value = refusing.integrator(), uuid4().hex
+    lab.register(register_body(value))
+
+    answer = lab.register(register_body(value, **changes))
+
+    assert (answer.status, answer.problems) == (409, ["identifier-in-use"])
+    said = answer.issues[0]["diagnostics"].partition("what differs: ")[2]
+    assert sorted(said.split(", ")) == sorted(named.split(", "))
+
+
+def test_the_same_content_is_not_refused(refusing: RunningService) -> None:
+    lab, body = refusing.integrator(), register_body(uuid4().hex)
+
+    assert [lab.register(body).status for _ in range(2)] == [201, 201]
+
+
+def test_another_value_of_a_result_is_other_content(refusing: RunningService) -> None:
+    lab, value = refusing.integrator(), uuid4().hex
+
+    found = [lab.register(panel(value, result("r1", size))).status for size in (1.0, 1.0, 2.0)]
+
+    assert found == [201, 201, 409]
+
+
+def test_other_content_is_counted_also_where_it_is_not_refused(lab: Integrator) -> None:
+    counter = running(lab).services.metrics.other_content
+
+    def count() -> float:
+        return sum(
+            sample.value
+            for metric in counter.collect()
+            for sample in metric.samples
+            if sample.name.endswith("_total")
+        )
+
+    before, value = count(), uuid4().hex
+    for conclusion in ("One", "One", "Two"):
+        lab.register(register_body(value, conclusion=conclusion))
+
+    assert count() == before + 1

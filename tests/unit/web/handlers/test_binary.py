@@ -1,0 +1,247 @@
+"""Documents: who may read them, as what, which part, and which version they belong to."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from fhirpub.testing.service import Integrator, RunningService
+from tests.bodies import PDF, document, register_body
+from tests.unit.web.handlers.asking import REPORTS
+
+SHA256 = hashlib.sha256(PDF).hexdigest()
+HASH = f"/fhir/r4/Binary/{SHA256}"
+SIZE = len(PDF)
+FHIR = "application/fhir+json"
+
+
+def register(lab: Integrator, *forms: dict[str, Any]) -> list[str]:
+    """Register a report with documents; return their paths."""
+    value = uuid4().hex
+    answer = lab.register(register_body(value, presentedForm=[*forms] or [document()]))
+    assert answer.status == 201, answer.body
+    found = lab.get(f"{REPORTS}?identifier={value}").json["entry"][0]["resource"]
+    urls: list[str] = [form["url"] for form in found["presentedForm"]]
+    return [url.removeprefix(lab.service.base_url) for url in urls]
+
+
+@pytest.fixture(params=["place", "hash"])
+def path(lab: Integrator, request: pytest.FixtureRequest) -> str:
+    """The path of a document: in its report, or by its bytes."""
+    (place,) = register(lab)
+    return HASH if request.param == "hash" else place
+
+
+def test_a_document_is_sent_as_it_is(lab: Integrator, path: str) -> None:
+    answer = lab.get(path)
+
+    assert (answer.status, answer.body) == (200, PDF)
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.headers["etag"] == f'"{SHA256}"'
+
+
+def test_a_document_has_the_headers_that_protect_who_opens_it(lab: Integrator, path: str) -> None:
+    headers = lab.get(path).headers
+
+    assert headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert headers["cache-control"] == "private, no-cache"
+    assert headers["vary"].startswith("Accept")
+    assert headers["accept-ranges"] == "bytes"
+
+
+def test_a_document_has_its_title_only_in_its_report(lab: Integrator) -> None:
+    (place,) = register(lab, document(title="Blood count"))
+
+    names = [lab.get(path).headers["content-disposition"] for path in (place, HASH)]
+
+    assert names == ['inline; filename="Blood count.pdf"', 'inline; filename="document.pdf"']
+
+
+def test_a_document_has_the_type_that_its_report_states(lab: Integrator) -> None:
+    paths = register(lab, document(contentType="text/plain"), document(contentType="text/css"))
+
+    kinds = [lab.get(path).headers["content-type"] for path in paths]
+
+    assert kinds == ["text/plain", "text/css"]
+
+
+def test_a_document_comes_as_fhir_to_who_asks_for_it(lab: Integrator, path: str) -> None:
+    answer = lab.get(path, Accept=FHIR)
+
+    assert answer.headers["content-type"] == FHIR
+    assert answer.headers["etag"] == f'W/"{SHA256}"'
+    assert base64.b64decode(answer.json["data"]) == PDF
+    assert answer.json | {"data": ""} == {
+        "resourceType": "Binary",
+        "id": path.rpartition("/")[2],
+        "contentType": "application/pdf",
+        "data": "",
+    }
+
+
+def test_a_format_of_fhir_that_is_not_had_is_refused(lab: Integrator, path: str) -> None:
+    assert lab.get(f"{path}?_format=text/turtle").status in (200, 406)
+    assert lab.get(f"{path}?_format=application/fhir%2Bxml").body.startswith(b"<")
+
+
+@pytest.mark.parametrize(
+    ("tag", "status"), [(f'"{SHA256}"', 304), (f'W/"{SHA256}"', 304), ('"x"', 200), ("*", 304)]
+)
+def test_a_document_that_the_client_has_is_not_sent(
+    lab: Integrator, path: str, tag: str, status: int
+) -> None:
+    assert lab.get(path, If_None_Match=tag).status == status
+
+
+@pytest.mark.parametrize(
+    ("tag", "status"),
+    [
+        (f'"{SHA256}"', 200),
+        (f'"x", "{SHA256}"', 200),
+        ("*", 200),
+        (f'W/"{SHA256}"', 412),
+        ('"x"', 412),
+    ],
+)
+def test_other_bytes_than_the_wanted_ones_are_refused(
+    lab: Integrator, path: str, tag: str, status: int
+) -> None:
+    assert lab.get(path, If_Match=tag).status == status
+
+
+def test_a_refusal_of_other_bytes_names_the_tag(lab: Integrator, path: str) -> None:
+    said = lab.get(path, If_Match='"x"').issues[0]["diagnostics"]
+
+    assert said == f'target version of other bytes, current version "{SHA256}"'
+
+
+def test_as_fhir_the_weak_tag_is_wanted(lab: Integrator, path: str) -> None:
+    found = [
+        lab.get(path, Accept=FHIR, If_Match=tag).status for tag in (f'W/"{SHA256}"', f'"{SHA256}"')
+    ]
+
+    assert found == [200, 412]
+
+
+# Parts.
+
+
+@pytest.mark.parametrize(
+    ("asked", "part", "named"),
+    [
+        ("bytes=0-3", PDF[:4], f"bytes 0-3/{SIZE}"),
+        ("bytes=-6", PDF[-6:], f"bytes {SIZE - 6}-{SIZE - 1}/{SIZE}"),
+        ("bytes=7-", PDF[7:], f"bytes 7-{SIZE - 1}/{SIZE}"),
+    ],
+)
+def test_a_part_is_sent_alone(
+    lab: Integrator, path: str, asked: str, part: bytes, named: str
+) -> None:
+    answer = lab.get(path, Range=asked)
+
+    assert (answer.status, answer.body) == (206, part)
+    assert answer.headers["content-range"] == named
+
+
+def test_a_part_of_a_large_document_is_sent(lab: Integrator) -> None:
+    data = bytes(range(256)) * 1_000
+    (path,) = register(lab, document(data))
+
+    answer = lab.get(path, Range="bytes=100000-199999")
+
+    assert (answer.status, answer.body) == (206, data[100_000:200_000])
+
+
+def test_a_part_that_is_not_there_is_refused_with_the_size(lab: Integrator, path: str) -> None:
+    answer = lab.get(path, Range=f"bytes={SIZE}-")
+
+    assert (answer.status, answer.headers["content-range"]) == (416, f"bytes */{SIZE}")
+
+
+def test_the_whole_has_no_content_range(lab: Integrator, path: str) -> None:
+    assert "content-range" not in lab.get(path).headers
+
+
+@pytest.mark.parametrize(("tag", "status"), [(f'"{SHA256}"', 206), ('"x"', 200)])
+def test_a_part_is_not_sent_of_other_bytes(
+    lab: Integrator, path: str, tag: str, status: int
+) -> None:
+    assert lab.get(path, Range="bytes=0-3", If_Range=tag).status == status
+
+
+def test_head_is_about_the_whole(lab: Integrator, path: str) -> None:
+    answer = lab.request("HEAD", path, headers={"Range": "bytes=0-3"})
+
+    assert (answer.status, answer.headers["content-length"]) == (200, str(SIZE))
+
+
+def test_as_fhir_a_document_has_no_parts(lab: Integrator, path: str) -> None:
+    assert lab.get(path, Accept=FHIR, Range="bytes=0-3").status == 200
+
+
+# What is there.
+
+
+@pytest.mark.parametrize(
+    "made_up", ["", ".1", ".1.0", ".1.2", ".2.1", ".0.1", ".01.1", ".1.01", ".1.1.1"]
+)
+def test_an_id_that_was_made_up_leads_nowhere(lab: Integrator, made_up: str) -> None:
+    (place,) = register(lab)
+
+    answer = lab.get(place.removesuffix(".1.1") + made_up)
+
+    assert (answer.status, answer.problems) == (404, ["resource-unknown"])
+
+
+@pytest.mark.parametrize("digest", ["0" * 64, SHA256.upper(), SHA256[1:], SHA256 + "0"])
+def test_a_hash_that_is_none_of_ours_leads_nowhere(lab: Integrator, digest: str) -> None:
+    register(lab)
+
+    assert lab.get(f"/fhir/r4/Binary/{digest}").status == 404
+
+
+def test_a_document_of_another_tenant_is_not_found(
+    service: RunningService, lab: Integrator, path: str
+) -> None:
+    other = service.integrator("Other")
+
+    assert [one.get(path).status for one in (lab, other)] == [200, 404]
+
+
+def test_each_version_has_its_own_document(lab: Integrator) -> None:
+    (old,) = register(lab)
+    report = old.rpartition("/")[2].partition(".")[0]
+    body = {"resourceType": "DiagnosticReport", "presentedForm": [document(b"other")]}
+    assert lab.patch(f"{REPORTS}/{report}", body).status == 204
+
+    found = [lab.get(path).body for path in (old, old.replace(".1.1", ".2.1"))]
+
+    assert found == [PDF, b"other"]
+
+
+# Scopes.
+
+
+@pytest.mark.parametrize(
+    ("scope", "by_place", "by_hash"),
+    [
+        ("system/Binary.r", 200, 200),
+        ("system/DiagnosticReport.r", 200, 200),
+        ("system/DiagnosticReport.s", 403, 403),
+        ("system/Observation.r", 403, 403),
+        ("system/Patient.r", 403, 403),
+    ],
+)
+def test_a_document_is_read_with_the_right_to_it_or_to_its_report(
+    strict_service: RunningService, scope: str, by_place: int, by_hash: int
+) -> None:
+    owner = strict_service.integrator(scopes=("system/*.cruds",))
+    (place,) = register(owner)
+
+    lab = strict_service.another_client(owner.tenant, scopes=(scope,))
+
+    assert [lab.get(path).status for path in (place, HASH)] == [by_place, by_hash]

@@ -1,0 +1,154 @@
+"""How an answer leaves: in pieces, counted, and with what it releases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from uuid import uuid4
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import BlobInfo
+from fhirpub.testing.service import Integrator
+from fhirpub.web.handlers.placement import LARGE
+from fhirpub.web.message.response_body import BlobSlice, ResponseBody
+from tests.log_lines import caught_lines
+from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, running
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(LARGE, 1), (LARGE + 1, 2), (3 * LARGE, 3)])
+def test_a_large_answer_leaves_in_pieces(lab: Integrator, size: int, pieces: int) -> None:
+    async def use(one: Asked) -> list[int]:
+        one.handler.finish(b"x" * size)
+        await one.exchange.wait_ended()
+        return [len(piece) for piece in one.exchange._pieces]
+
+    found = on_request(lab, use)
+    assert (len(found), sum(found), max(found) <= LARGE) == (pieces, size, True)
+
+
+def test_an_answer_says_when_all_of_it_was_sent(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bool, bool]:
+        before = one.handler._is_sent
+        one.handler.finish(b"x" * 2 * LARGE)
+        await one.exchange.wait_ended()
+        return before, one.handler._is_sent
+
+    assert on_request(lab, use) == (False, True)
+
+
+@pytest.mark.parametrize("fault", [StoreUnavailable("x"), RuntimeError()], ids=["away", "fault"])
+def test_an_answer_that_cannot_be_read_to_its_end_is_cut_off(
+    lab: Integrator, fault: Exception
+) -> None:
+    blob = BlobInfo("0" * 64, "text/plain", LARGE * 2, None)
+
+    async def failing(_blob: BlobInfo, _part: slice) -> AsyncGenerator[bytes, None]:
+        yield b"x" * LARGE
+        raise fault
+
+    async def use(one: Asked) -> tuple[bool, bool]:
+        body = ResponseBody([BlobSlice(blob, slice(0, blob.size))], failing)
+        one.handler.finish_with(body)
+        await one.exchange.wait_ended()
+        await asyncio.sleep(0)
+        return one.exchange.is_complete, one.handler in one.handler.services.in_flight
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        found = on_request(lab, use, headers={"X-Request-Id": name})
+
+        assert found == (False, False)
+        assert (caught.of(name)["event"], caught.of(name)["level"]) == ("cut off", "error")
+
+
+def test_the_memory_of_a_large_answer_is_released_when_it_has_left(lab: Integrator) -> None:
+    async def use(one: Asked) -> list[bool]:
+        memory = one.handler.services.response_memory
+        memory.acquire(one.request, 10, owner=lab.tenant.id)
+        one.handler.finish(b"x" * 2 * LARGE)
+        begun = one.request in memory
+        await one.exchange.wait_ended()
+        await asyncio.sleep(0)
+        return [begun, one.request in memory]
+
+    assert on_request(lab, use) == [True, False]
+
+
+def test_the_memory_of_a_small_answer_is_released_at_once(lab: Integrator) -> None:
+    async def use(one: Asked) -> bool:
+        memory = one.handler.services.response_memory
+        memory.acquire(one.request, 10, owner=lab.tenant.id)
+        one.handler.finish(b"x")
+        return one.request in memory
+
+    assert on_request(lab, use) is False
+
+
+def test_the_owner_of_a_request_is_its_tenant(lab: Integrator) -> None:
+    async def use(one: Asked) -> str:
+        return one.handler.owner
+
+    assert on_request(lab, use) == lab.tenant.id
+
+
+def test_a_request_without_a_caller_has_no_owner(lab: Integrator) -> None:
+    async def use(one: Asked) -> str:
+        return one.handler.owner
+
+    assert on_request(lab, use, path="/health/live") == ""
+
+
+def test_a_short_body_leaves_at_once(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bytes | None, bool]:
+        one.handler.finish_with(ResponseBody([b"ab", b"c"], one.handler.read_pieces))
+        return one.exchange.body, one.exchange.is_complete
+
+    assert on_request(lab, use) == (b"abc", True)
+
+
+def test_an_answer_to_head_is_handed_in_without_its_body(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bytes | None, str]:
+        one.handler.finish(b"abc")
+        return one.exchange.body, one.exchange.headers["Content-Length"]
+
+    assert on_request(lab, use, "HEAD") == (b"", "3")
+
+
+def test_an_answer_releases_the_memory_of_the_body(lab: Integrator) -> None:
+    async def use(one: Asked) -> bool:
+        memory = one.handler.services.request_memory
+        memory.acquire(one.request, 10, owner=lab.tenant.id)
+        one.handler.finish(b"x")
+        return one.request in memory
+
+    assert on_request(lab, use) is False
+
+
+@pytest.mark.parametrize("end", ["sent", "failed", "cancelled"])
+def test_an_answer_that_does_not_leave_was_not_sent(lab: Integrator, end: str) -> None:
+    async def use(one: Asked) -> bool:
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if end == "sent":
+            sent.set_result(None)
+        elif end == "failed":
+            sent.set_exception(OSError())
+        else:
+            sent.cancel()
+        one.handler._leave_after(sent)
+        return one.handler._is_sent
+
+    assert on_request(lab, use) is (end == "sent")
+
+
+def test_the_time_of_an_answer_is_counted_in_seconds(lab: Integrator) -> None:
+    def total() -> float:
+        text = running(lab).services.metrics.text("")[0].decode()
+        lines = [line for line in text.splitlines() if "_seconds_sum" in line and "GET" in line]
+        return sum(float(line.split()[-1]) for line in lines if "request" in line)
+
+    before = total()
+    lab.get(REPORTS)
+
+    assert before < total() < before + 5

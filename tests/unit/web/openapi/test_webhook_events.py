@@ -1,0 +1,46 @@
+"""Events as requests that a receiver gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HEADERS = [
+    *("webhook-id", "webhook-timestamp", "webhook-signature", "X-Webhook-Signature"),
+    *("X-Webhook-Event", "X-Webhook-Attempt", "X-Webhook-Sequence"),
+]
+
+
+def test_each_type_of_event_is_a_request(document: Any) -> None:
+    assert {*document["webhooks"]} == {
+        *(f"diagnostic_report.{what}" for what in ("created", "updated", "erased")),
+        *("endpoint.disabled", "endpoint.failing", "endpoint.test", "endpoint.verification"),
+        "message.exhausted",
+    }
+
+
+def test_a_receiver_gets_json_with_the_headers_of_webhooks(document: Any) -> None:
+    for name, methods in document["webhooks"].items():
+        request = methods["post"]
+        headers = [one["name"] for one in request["parameters"]]
+        schema = request["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+
+        words = "".join(part.title() for part in name.replace(".", "_").split("_"))
+        assert headers == HEADERS, name
+        assert all(one["in"] == "header" and one["required"] for one in request["parameters"])
+        assert request["requestBody"]["required"] is True
+        assert request["operationId"] == f"receive{words}"
+        assert schema.startswith("#/components/schemas/")
+        assert request["tags"] == ["Webhook events"]
+
+
+def test_the_answers_of_a_receiver_are_described(document: Any) -> None:
+    answers = {tuple(methods["post"]["responses"]) for methods in document["webhooks"].values()}
+
+    assert answers == {("2XX", "410", "default")}
+
+
+def test_a_client_takes_members_that_it_does_not_know(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+
+    for name in ("DiagnosticReportCreatedEvent", "EndpointTestEvent", "EnvelopeEvent"):
+        assert schemas[name].get("additionalProperties") is not False

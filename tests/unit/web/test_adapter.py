@@ -1,0 +1,97 @@
+"""How requests come in: broken ones, bodies that never end, and one connection too many."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from tornado.httputil import HTTPHeaders, HTTPInputError, ResponseStartLine
+
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.adapter import RequestRouterAdapter
+from tests import raw
+from tests.unit.web.handlers.asking import REPORTS, asked, running
+
+
+def test_a_connection_too_many_is_refused_in_fhir(service: RunningService) -> None:
+    head, _, body = RequestRouterAdapter(service.services).busy_response().partition(b"\r\n\r\n")
+
+    lines = head.decode().split("\r\n")
+    assert lines[0] == "HTTP/1.1 503 Service Unavailable"
+    assert {*lines[1:]} == {
+        "Content-Type: application/fhir+json",
+        "Retry-After: 5",
+        "Cache-Control: no-store",
+        "Connection: close",
+        f"Content-Length: {len(body)}",
+    }
+    (issue,) = orjson.loads(body)["issue"]
+    assert (issue["severity"], issue["code"]) == ("error", "throttled")
+    assert issue["details"]["coding"][0]["code"] == "service-busy"
+    assert issue["diagnostics"] == "too many connections; retry in some seconds"
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        ("GET /health/live HTTP/1.1\r\nHost: a\r\nHost: b\r\n", 400),
+        (f"GET /{'a' * 70_000} HTTP/1.1\r\nHost: a\r\n", 414),
+        (f"GET / HTTP/1.1\r\nHost: a\r\nX: {'a' * 70_000}\r\n", 431),
+    ],
+    ids=["two hosts", "long line", "long headers"],
+)
+def test_broken_http_is_refused_in_fhir(service: RunningService, lines: str, status: int) -> None:
+    talk = raw.talk(service, f"{lines}\r\n".encode())
+
+    assert (talk.status, talk.closed) == (status, True)
+    if talk.answer.body:
+        assert talk.answer.json["resourceType"] == "OperationOutcome"
+
+
+async def test_what_answers_is_no_request(service: RunningService) -> None:
+    message = RequestRouterAdapter(service.services).start_request(None, None)
+
+    with pytest.raises(HTTPInputError):
+        message.headers_received(ResponseStartLine("HTTP/1.1", 200, "OK"), HTTPHeaders())
+
+
+async def test_a_connection_that_ends_before_its_head_ends_quietly(
+    service: RunningService,
+) -> None:
+    message = RequestRouterAdapter(service.services).start_request(None, None)
+
+    message.on_connection_close()
+
+
+def received(lab: Integrator, end: str) -> tuple[int, bytes, bool]:
+    """Return what is answered to a body at its end, and whether the request is still there."""
+
+    async def found() -> tuple[int, bytes, bool]:
+        async with asked(lab, "POST", f"{REPORTS}/$validate", {"Content-Length": "2"}) as one:
+            adapter = RequestRouterAdapter(running(lab).services)
+            message = adapter.start_request(None, one.exchange)
+            message._handler = one.handler  # type: ignore[attr-defined]
+            message.data_received(b"{}")
+            getattr(message, end)()
+            if end != "on_connection_close":
+                await one.exchange.wait_ended()
+            in_flight = one.handler in one.handler.services.in_flight
+            return one.exchange.status, one.exchange.body or b"", in_flight
+
+    return running(lab).call(found())
+
+
+def test_a_whole_body_is_answered(lab: Integrator) -> None:
+    assert received(lab, "finish")[0] == 200
+
+
+def test_a_body_that_is_not_worth_reading_on_is_refused_at_once(lab: Integrator) -> None:
+    status, body, _ = received(lab, "too_long")
+
+    assert status == 413
+    most = lab.service.config.limits.drain_bytes
+    assert f"the body has more than {most} bytes".encode() in body
+    assert b"body-too-large" in body
+
+
+def test_a_client_that_leaves_ends_its_request(lab: Integrator) -> None:
+    assert received(lab, "on_connection_close") == (0, b"", False)
