@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -94,6 +95,16 @@ class Bureau:
         answers = self._answers[operation.command] or [{}]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         return answer if isinstance(answer, Reply) else Reply(operation.status, answer)
+
+
+def run_without_store(folder: Path, group: click.Command, *words: str) -> Path:
+    """Run a command on a store file that is missing, which it refuses; return that file."""
+    store, settings = folder / "none.db", folder / "none.toml"
+    settings.write_text(f'[storage]\nurl = "sqlite:///{store}"\n')
+    own = [group.name or "", *words, "--config", str(settings)]
+    result = CliRunner().invoke(Reporting(commands=[group]), own, env={"FHIRPUB_ADMIN_URL": ""})
+    assert result.exit_code == 1, result.output
+    return store
 
 
 def _find(method: str, path: str) -> tuple[Operation, dict[str, Any]]:

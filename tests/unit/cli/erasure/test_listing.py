@@ -11,7 +11,7 @@ import pytest
 from fhirpub.administration import tenants
 from fhirpub.administration.erasure import holds, operations
 from fhirpub.cli.erasure.erase import erase
-from tests.unit.cli.bureau import Bureau
+from tests.unit.cli.bureau import Bureau, run_without_store
 
 ORDER = {
     "tenant": "t-1",
@@ -120,3 +120,8 @@ def test_without_an_interrupted_order_there_is_nothing_to_resume(bureau: Bureau)
 
 def test_the_tenant_of_what_is_resumed_must_be_named(bureau: Bureau) -> None:
     assert bureau.run(erase, "resume").exit_code == 2
+
+
+@pytest.mark.parametrize("words", [("list",), ("export",), ("resume", "--tenant", "t-1")])
+def test_no_store_is_created_to_find_nothing_in_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert not run_without_store(tmp_path, erase, *words).exists()

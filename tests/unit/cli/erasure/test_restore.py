@@ -12,7 +12,7 @@ from fhirpub.administration import tenants
 from fhirpub.administration.erasure import operations
 from fhirpub.administration.erasure.work import MAX_AT_ONCE
 from fhirpub.cli.erasure.restore import restore
-from tests.unit.cli.bureau import Bureau
+from tests.unit.cli.bureau import Bureau, run_without_store
 
 
 def an_id(number: int) -> str:
@@ -47,8 +47,14 @@ def a_hold(number: int = 1, *, tenant: str = "t-1") -> dict[str, Any]:
 
 def erased(**changes: Any) -> dict[str, Any]:
     one = {
-        "type": "DiagnosticReport", "id": an_id(1), "versions": 1, "members": 2,
-        "documents": 0, "documents_kept": 0, "documents_later": 0, "bytes": 9,
+        "type": "DiagnosticReport",
+        "id": an_id(1),
+        "versions": 1,
+        "members": 2,
+        "documents": 0,
+        "documents_kept": 0,
+        "documents_later": 0,
+        "bytes": 9,
         "is_complete": True,
     }
     return {"erased": [one | changes], "refused": []}
@@ -165,3 +171,9 @@ def test_what_is_left_to_know_is_printed_apart(bureau: Bureau, file: Path) -> No
 
     assert result.stdout.splitlines()[1].startswith(f"DiagnosticReport/{an_id(1)}")
     assert result.stderr.startswith("2 documents were added within the last hour")
+
+
+def test_no_store_is_created_to_be_restored(tmp_path: Path, file: Path) -> None:
+    write(file, an_order())
+
+    assert not run_without_store(tmp_path, restore, "--erasures", str(file)).exists()

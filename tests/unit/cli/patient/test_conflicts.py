@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fhirpub.administration import patients
+from fhirpub.cli import progress_line
 from fhirpub.cli.patient.command import patient
 from fhirpub.interactions.patients.all_conflicts import MAX_CONFLICTS
-from tests.unit.cli.bureau import Bureau
+from tests.unit.cli.bureau import Bureau, run_without_store
 
 CONFLICTS = ("conflicts", "--tenant", "t-1")
 
@@ -62,3 +64,18 @@ def test_no_page_is_asked_for_beyond_the_limit(bureau: Bureau, more: int) -> Non
     assert result.stderr == f"There may be more than these {MAX_CONFLICTS:,}.\n" * is_cut
     assert len(bureau.asked) == 2 - is_cut
     assert result.stdout.count("i-") == min(len(names), MAX_CONFLICTS)
+
+
+def test_no_store_is_created_to_find_nothing_in_it(tmp_path: Path) -> None:
+    assert not run_without_store(tmp_path, patient, *CONFLICTS).exists()
+
+
+def test_a_line_says_how_much_was_read_of_all_pages(
+    bureau: Bureau, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_line, "_SECONDS_BETWEEN_LINES", 0)
+    bureau.answer(patients.CONFLICTS, page("a", following="x"), page("b"))
+
+    result = bureau.run(patient, *CONFLICTS)
+
+    assert result.stderr == "5 of 9 versions\n10 of 9 versions\n"
