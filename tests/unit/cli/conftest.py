@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from fhirpub.cli.commands import COMMANDS, Reporting
+from tests.unit.cli.bureau import Bureau, open_bureau
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -113,3 +114,10 @@ def stub() -> Iterator[Stub]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def bureau() -> Iterator[Bureau]:
+    """Serve an interface for administration with prepared answers."""
+    with open_bureau() as bureau:
+        yield bureau

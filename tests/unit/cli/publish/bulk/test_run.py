@@ -1,0 +1,112 @@
+"""One load from its beginning to its end, with a service of prepared responses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.app.context import create_context
+from fhirpub.cli.publish.bulk.items import Item
+from fhirpub.cli.publish.bulk.lines import Reading
+from fhirpub.cli.publish.bulk.run import Ending, Options, load_all
+from fhirpub.cli.publish.bulk.sources import Source, source_of
+from fhirpub.cli.publish.service import Service
+from fhirpub.config.settings import Config
+from fhirpub.runtime.clock import now_ms
+from tests.bodies import register_body
+
+TYPES = create_context(Config(), clock=now_ms).types
+PUBLISHED: Any = (201, {"Location": "https://a.example/fhir/r4/DiagnosticReport/7/_history/1"}, {})
+REFUSED: Any = (403, {}, {"resourceType": "OperationOutcome", "issue": []})
+INVALID: Any = (422, {}, {"resourceType": "OperationOutcome", "issue": []})
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    file = tmp_path / "x.ndjson"
+    file.write_text("\n".join(json.dumps(register_body(f"R-{n}")) for n in range(3)))
+    return file
+
+
+def load(stub: Any, file: Path, **options: Any) -> Ending:
+    service = Service(
+        base=stub.address, grant={"client_id": "a"}, cacert=None, types=TYPES, limit=10**7
+    )
+    return load_all(service, sources(file), Options(jobs=1, **options))
+
+
+def sources(file: Path) -> list[Source]:
+    return [source_of(str(file), all_lines=False)]
+
+
+def registered(stub: Any) -> int:
+    return sum(path.endswith("$register") for path, _, _ in stub.requests)
+
+
+def test_all_lines_are_published_and_counted(stub: Any, lines: Path) -> None:
+    stub.answers = [PUBLISHED, INVALID, PUBLISHED]
+
+    ending = load(stub, lines)
+
+    assert registered(stub) == 3
+    assert dict(ending.tally.results) == {"created": 2, "refused": 1}
+    assert (ending.skipped, ending.left, ending.failure, ending.interrupted) == (0, 0, None, False)
+
+
+def test_one_token_is_requested_with_the_grant(stub: Any, lines: Path) -> None:
+    stub.answers = [PUBLISHED]
+
+    load(stub, lines)
+
+    tokens = [body for path, _, body in stub.requests if path == "/oauth/token"]
+    assert tokens == [b"grant_type=client_credentials&client_id=a"]
+
+
+def test_a_refusal_of_the_client_ends_the_load_and_what_is_left_is_known(
+    stub: Any, lines: Path
+) -> None:
+    stub.answers = [PUBLISHED, REFUSED]
+
+    ending = load(stub, lines)
+
+    assert registered(stub) == 2
+    assert ending.failure is not None
+    assert "the service refuses this client (403" in ending.failure.message
+    assert (ending.tally.total, ending.left) == (1, 2)
+
+
+def test_each_outcome_is_in_the_report(stub: Any, lines: Path, tmp_path: Path) -> None:
+    stub.answers = [PUBLISHED, INVALID, PUBLISHED]
+
+    load(stub, lines, report=tmp_path / "report")
+
+    records = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
+    assert [(one["line"], one["result"]) for one in records] == [
+        (1, "created"),
+        (2, "refused"),
+        (3, "created"),
+    ]
+
+
+def test_a_load_that_is_resumed_leaves_out_what_is_published(
+    stub: Any, lines: Path, tmp_path: Path
+) -> None:
+    stub.answers = [PUBLISHED, INVALID, PUBLISHED]
+    load(stub, lines, report=tmp_path / "report")
+    stub.requests.clear()
+    stub.answers = [PUBLISHED]
+
+    ending = load(stub, lines, report=tmp_path / "report", resume=True)
+
+    assert registered(stub) == 1
+    assert (ending.skipped, ending.tally.total, ending.left) == (2, 1, 0)
+
+
+def test_items_of_a_source_are_read_in_their_order(lines: Path) -> None:
+    reading = Reading(10**7, lambda: False, lambda _count: None)
+    items: list[Item] = [item for source in sources(lines) for item in source.items(reading)]
+
+    assert [item.line for item in items] == [1, 2, 3]

@@ -1,0 +1,313 @@
+"""The loader asks plugins only when it must, and names what settings contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.config.administration import AdminConfig
+from fhirpub.config.console import ConsoleConfig
+from fhirpub.config.loader import (
+    load,
+    misspelt_variables,
+    port_contradictions,
+    reference,
+    variable,
+)
+from fhirpub.config.monitoring import MetricsConfig
+from fhirpub.config.reader import setting
+from fhirpub.config.settings import Config, ServerConfig
+from fhirpub.errors import ConfigurationError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Where events go."""
+
+    topic: str = setting("events", "The topic.")
+
+
+class Groups:
+    """The settings of one plugin, and of which plugins they were asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Sequence[str]] = []
+
+    def __call__(self, names: Sequence[str]) -> Mapping[str, type[Any]]:
+        self.asked.append(names)
+        return {name: Stream for name in names if name == "stream"}
+
+
+def loaded(folder: Path, text: str, **variables: str) -> Config:
+    file = folder / "f.toml"
+    file.write_text(text)
+    return load(file, environment=variables)
+
+
+def problems_of(folder: Path, text: str, **variables: str) -> list[str]:
+    with pytest.raises(ConfigurationError) as refusal:
+        loaded(folder, text, **variables)
+    return str(refusal.value).splitlines()
+
+
+def test_the_environment_of_the_process_is_read_unless_another_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FHIRPUB_SERVER__PORT", "7")
+
+    assert load().server.port == 7
+    assert load(environment={}).server.port == 8080
+
+
+def test_only_enabled_plugins_of_which_something_is_set_are_asked(tmp_path: Path) -> None:
+    file, groups = tmp_path / "f.toml", Groups()
+    file.write_text(
+        "[plugins]\nenabled = ['encounter', 'stream']\n[encounter]\nstate_flow = 'open'\n"
+        "[stream]\ntopic = 'x'\n"
+    )
+
+    config = load(file, environment={}, plugin_groups=groups)
+
+    assert groups.asked == [["stream"]]
+    assert config.by_plugin == {"stream": Stream(topic="x")}
+
+
+def test_a_plugin_that_a_variable_enables_is_asked_about_its_variable(tmp_path: Path) -> None:
+    file, groups = tmp_path / "f.toml", Groups()
+    file.write_text("[plugins]\nenabled = ['encounter']\n")
+    variables = {"FHIRPUB_PLUGINS__ENABLED": "stream", "FHIRPUB_STREAM__TOPIC": "y"}
+
+    config = load(file, environment=variables, plugin_groups=groups)
+
+    assert groups.asked == [["stream"]]
+    assert config.by_plugin == {"stream": Stream(topic="y")}
+
+
+def test_mistakes_of_types_hide_contradictions_that_may_follow_from_them(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, "[server]\nport = 'x'\nworkers = 0\n") == [
+        f"{tmp_path}/f.toml: port in [server]: must be a whole number"
+    ]
+
+
+def test_a_variable_mends_a_contradiction_of_the_file(tmp_path: Path) -> None:
+    text = "[server]\nworkers = 0\n"
+
+    assert loaded(tmp_path, text, FHIRPUB_SERVER__WORKERS="1").server.workers == 1
+
+
+def test_contradictions_of_many_groups_are_reported_in_one_go(tmp_path: Path) -> None:
+    text = (
+        "[server]\nworkers = 0\nport = 65536\nhost = ' '\nbase_url = 'x'\n"
+        "trusted_proxies = ['y']\n"
+        "[limits]\ndrain_bytes = 1\n[auth]\naudience = ''\n"
+        "[retention]\npolicies = ['z']\n[fhir]\npage_size = 0\n"
+        "[tracing]\nsample_ratio = 2.0\n[webhooks]\nretry_seconds = []\n"
+        "[admin]\nport = 65536\n[console]\nport = 65537\n"
+    )
+
+    found = problems_of(tmp_path, text)
+
+    assert [line[:40].split(" must")[0] for line in found] == [
+        "[limits] drain_bytes",
+        "[server] workers",
+        "[server] port",
+        "[server] trusted_proxies: y is neither a",
+        "[server] host",
+        "[auth] audience",
+        "[server] base_url",
+        "[retention] policies: 'z'",
+        "[fhir] page_size",
+        "[admin] port",
+        "[admin] port: no caller could authentica",
+        "[console] port",
+        "[tracing] sample_ratio",
+        "[webhooks] retry_seconds",
+    ]
+
+
+@pytest.mark.parametrize("name", ["A", "X-" + "c" * 62])
+def test_the_header_of_a_certificate_may_have_64_characters(tmp_path: Path, name: str) -> None:
+    text = f"[server]\ntrusted_proxies = ['::1']\ncertificate_header = '{name}'\n"
+
+    assert loaded(tmp_path, text).server.certificate_header == name
+
+
+@pytest.mark.parametrize("name", ["X_C", "X:C", "c" * 65])
+def test_another_text_is_no_name_of_a_header(tmp_path: Path, name: str) -> None:
+    text = f"[server]\ntrusted_proxies = ['::1']\ncertificate_header = '{name}'\n"
+
+    assert problems_of(tmp_path, text) == [
+        "[server] certificate_header must be the name of a header, such as X-Client-Cert"
+    ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a",
+        "https://a.example:443/b/c~d;e=f,g",
+        "https://[::1]:8080",
+        "https://xn--r8jz45g.jp",
+    ],
+)
+def test_links_may_begin_with_a_url_of_plain_characters(tmp_path: Path, url: str) -> None:
+    assert loaded(tmp_path, f"[server]\nbase_url = '{url}'\n").base_url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://a", "https:///a", "https://:80", "https://a/#b", "https://a?b", "HTTPS//a"]
+)
+def test_links_begin_with_no_other_text(tmp_path: Path, url: str) -> None:
+    (problem,) = problems_of(tmp_path, f"[server]\nbase_url = '{url}'\n")
+
+    assert problem == (
+        "[server] base_url must start with http:// or https://, name a host, and contain no "
+        "blank, ? or #, and no letters beyond ASCII: write such a host as xn--…"
+    )
+
+
+def test_a_collector_may_be_named_by_a_url(tmp_path: Path) -> None:
+    text = "[tracing]\nendpoint = 'http://127.0.0.1:4318'\n"
+
+    assert loaded(tmp_path, text).tracing.endpoint == "http://127.0.0.1:4318"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[limits]\nrequest_bytes = 7\ndrain_bytes = 7\n",
+        "[auth]\nsecret_days = 36500\ntoken_seconds = 3153600000\n",
+        "[server]\nport = 65535\n",
+        "[fhir]\npage_size = 100\n",
+        "[storage]\nkeys_file = 'a'\n[webhooks]\nkeys_file = 'a'\n",
+    ],
+)
+def test_settings_at_their_limits_contradict_nothing(tmp_path: Path, text: str) -> None:
+    loaded(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("[fhir]\norganization_namespaces = ['a']", "[fhir] organization_namespaces: 'a' is not"),
+        ("[patients]\nperson_systems = ['a']", "[patients] person_systems: 'a' is not an abso"),
+        ("[terminology]\nassume = ['a']", "[terminology] assume: 'a' is not an absolute URI"),
+        ("[server]\ncertificate_header = 'A'", "[server] certificate_header needs trusted_pr"),
+        ("[auth]\nsecret_days = 36501", "[auth] secret_days must be at most 36500"),
+        ("[auth]\ntoken_seconds = 3153600001", "[auth] token_seconds must be at most 315360000"),
+        ("[tracing]\nendpoint = 'a'", "[tracing] endpoint must start with http:// or https://"),
+        (
+            "[plugins]\nenvironment = 'development'\n[auth]\nenvironment = 'production'",
+            "[plugins] environment: development writes what exceptions say to the log",
+        ),
+        (
+            "[storage]\nkeys_file = 'a'\n[webhooks]\nkeys_file = 'b'",
+            "[webhooks] keys_file is an older name of [storage] keys_file: set only one",
+        ),
+        ("[limits]\nsearch_values = 0", "[limits] search_values must be above 0"),
+    ],
+)
+def test_a_contradiction_is_named(tmp_path: Path, text: str, start: str) -> None:
+    (problem,) = problems_of(tmp_path, text)
+
+    assert problem.startswith(start)
+
+
+@pytest.mark.parametrize("name", ["none.toml", "fhirpub.toml"])
+def test_a_file_that_is_named_must_exist(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+        load(tmp_path / name, environment={})
+
+
+def test_a_ratio_below_nothing_is_refused(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, "[tracing]\nsample_ratio = -0.1\n") == [
+        f"{tmp_path}/f.toml: sample_ratio in [tracing]: must not be negative"
+    ]
+
+
+@pytest.mark.parametrize("of", ["sandbox", "production"])
+def test_plugins_in_production_serve_in_each_environment(tmp_path: Path, of: str) -> None:
+    assert loaded(tmp_path, f"[auth]\nenvironment = '{of}'\n").auth.environment == of
+
+
+PORTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any], list[str]]] = [
+    ({}, {}, {}, {}, []),
+    ({"workers": 0}, {"port": 65_535}, {}, {}, []),
+    ({"port": 1, "workers": 2}, {"port": 2}, {"port": 4}, {"port": 5}, []),
+    ({"port": 4, "workers": 2}, {"port": 2}, {"port": 5}, {"port": 6}, []),
+    ({"port": 3, "workers": 2}, {"port": 2}, {}, {}, ["metrics server"]),
+    ({"port": 2}, {"port": 2}, {}, {}, ["metrics server"]),
+    ({"port": 0}, {}, {"port": 0}, {}, []),
+    ({"port": 9}, {"port": 2}, {"port": 2}, {}, ["admin metrics"]),
+    ({"port": 9, "workers": 2}, {"port": 2}, {"port": 3}, {}, ["admin metrics"]),
+    ({"port": 9, "workers": 2}, {"port": 2}, {}, {"port": 3}, ["console metrics"]),
+    ({"port": 9}, {"port": 2, "host": "b"}, {"port": 2}, {"port": 3}, []),
+    ({"port": 9}, {"port": 2, "host": "b"}, {"port": 3}, {"port": 2}, []),
+    ({"port": 9, "host": "b"}, {}, {"port": 9}, {}, []),
+    ({"port": 9}, {}, {"port": 9}, {}, ["admin server"]),
+    ({"port": 9}, {}, {}, {"port": 9}, ["console server"]),
+    ({"port": 8}, {}, {"port": 9}, {"port": 9}, ["console admin"]),
+    ({"port": 8}, {}, {"port": 9}, {"port": 9, "host": "b"}, []),
+]
+
+
+@pytest.mark.parametrize(("server", "metrics", "admin", "console", "found"), PORTS)
+def test_two_parts_of_the_service_do_not_share_a_port(
+    server: dict[str, Any],
+    metrics: dict[str, Any],
+    admin: dict[str, Any],
+    console: dict[str, Any],
+    found: list[str],
+) -> None:
+    problems = port_contradictions(
+        ServerConfig(**server),
+        MetricsConfig(**metrics),
+        AdminConfig(**admin),
+        ConsoleConfig(**console),
+    )
+
+    wanted = [pair.split() for pair in found]
+    starts = [f"[{one}] port: must differ from that of [{other}]" for one, other in wanted]
+    assert [line.partition(";")[0] for line in problems] == starts
+
+
+def test_variables_of_plugins_by_default_are_looked_at_for_their_underscores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FHIRPUB_DIAGNOSTICREPORT_STATE_FLOW", "open")
+
+    assert misspelt_variables() == [
+        (
+            "FHIRPUB_DIAGNOSTICREPORT_STATE_FLOW is ignored: the setting is "
+            "FHIRPUB_DIAGNOSTICREPORT__STATE_FLOW, with two underscores"
+        )
+    ]
+
+
+def test_a_variable_that_is_spelt_right_is_no_mistake() -> None:
+    assert misspelt_variables({"FHIRPUB_SERVER__PORT": "1"}) == []
+
+
+def test_the_reference_has_the_groups_of_the_plugins_that_are_named() -> None:
+    text = reference(["stream"], {"stream": Stream})
+
+    assert "[stream]\n" in text
+    assert '# The topic.\n#topic = "events"\n' in text
+    assert "[diagnosticreport]" not in text
+    assert text.startswith("# Every setting of fhirpub")
+    assert text.endswith("\n")
+
+
+def test_the_reference_of_no_plugin_has_the_built_in_groups_alone() -> None:
+    assert "[diagnosticreport]" not in reference([])
+
+
+def test_a_variable_that_is_not_set_is_an_empty_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FHIRPUB_X", raising=False)
+
+    assert variable("FHIRPUB_X") == ""
