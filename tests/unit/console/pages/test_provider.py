@@ -78,7 +78,7 @@ async def test_who_is_signed_in_does_not_leave(door: Door) -> None:
     assert at.requests == []
 
 
-async def test_without_a_provider_nobody_leaves(door: Door) -> None:
+async def test_without_a_provider_no_browser_leaves(door: Door) -> None:
     with pytest.raises(PageRefused, match="No provider is configured"):
         await provider.leave_for_provider(at_the_door(door))
 
