@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
@@ -117,7 +118,7 @@ def _compared(versions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
             "is_first": one["meta"]["versionId"] == "1",
             "differences": differences(older, one) if older is not None else None,
         }
-        for one, older in zip(versions, [*versions[1:], None], strict=True)
+        for one, older in zip_longest(versions, versions[1:])
     ]
 
 
