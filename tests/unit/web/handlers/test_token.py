@@ -6,7 +6,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from fhirpub.config.settings import Config, ServerConfig
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.handlers.token import binding
+from tests.log_lines import caught_lines
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -106,3 +109,33 @@ def test_what_is_published_names_the_addresses_of_this_service(
 
     assert found["token_endpoint"] == f"{service.base_url}/oauth/token"
     assert "tls_client_certificate_bound_access_tokens" not in found
+
+
+def test_a_refusal_of_basic_credentials_names_its_scheme(lab: Integrator) -> None:
+    given = {"grant_type": "client_credentials", "audience": lab.service.config.auth.audience}
+    basic = ask(lab, urlencode(given).encode(), Authorization="Basic eDp5")
+    posted = ask(lab, form_of(lab, client_secret="wrong"))
+
+    assert (basic.status, basic.headers["www-authenticate"]) == (401, 'Basic realm="fhirpub"')
+    assert "www-authenticate" not in posted.headers
+
+
+def test_the_line_of_a_grant_and_of_a_revocation_names_the_client(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        ask(lab, form_of(lab), X_Request_Id="granted")
+        ask(lab, form_of(lab, token="none"), "/oauth/revoke", X_Request_Id="revoked")
+        lines = [caught.of("granted"), caught.of("revoked")]
+
+    assert [(one["tenant"], one["client"]) for one in lines] == [
+        (lab.tenant.id, lab.client_id)
+    ] * 2
+    assert lab.client_secret not in str(lines)
+
+
+def test_tokens_are_bound_to_certificates_if_a_proxy_passes_them_on() -> None:
+    passed_on = ServerConfig(certificate_header="X-Client-Cert")
+
+    assert binding(Config(server=passed_on)) == {
+        "tls_client_certificate_bound_access_tokens": True
+    }
+    assert binding(Config()) == {}
