@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -185,3 +186,17 @@ def test_nothing_is_sent_to_an_endpoint_that_its_client_reads(
     answer = call(lab, "POST", f"{path}/{name}", {} if name == "test" else None)
 
     assert (answer.status, answer.problems) == (422, ["endpoint-state"])
+
+
+@pytest.mark.parametrize("name", ["verify", "test"])
+@pytest.mark.parametrize(("running", "status"), [(3, 422), (4, 429)])
+def test_a_trial_over_http_counts_once_among_four(
+    lab: Integrator, path: str, name: str, running: int, status: int
+) -> None:
+    with ExitStack() as others:
+        for _number in range(running):
+            others.enter_context(lab.service.services.endpoints.admit_trial(lab.tenant.id))
+
+        answer = call(lab, "POST", f"{path}/{name}", {} if name == "test" else None)
+
+    assert answer.status == status

@@ -240,7 +240,7 @@ def test_a_patch_must_be_in_base64(data: object) -> None:
     assert problem(refused) == ("base64-invalid", f"{AT}.resource.data")
 
 
-@pytest.mark.parametrize("url", ["https://other.example/Patient", "a://b"])
+@pytest.mark.parametrize("url", ["https://other.example/Patient", "a://b", "1://b"])
 def test_an_address_of_another_scheme_is_not_relative(url: str) -> None:
     with pytest.raises(InvalidContent):
         target_of(entry(url=url), URL, AT)
