@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import ConfigurationError
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions import reindex
+from fhirpub.interactions.indexing import limits
 from fhirpub.interactions.reindex import is_indexed, refuse_changed_keys, reindex_if_needed
 from fhirpub.storage.contract import Version
+from fhirpub.storage.criteria import decode
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.testing.samples import successor
+from fhirpub.testing.samples import a_version, successor
 from tests.bodies import register_body
 from tests.panels import panel, result
 from tests.unit.interactions.erasure.registered import (
@@ -25,6 +28,8 @@ from tests.unit.interactions.erasure.registered import (
 
 TYPE = "DiagnosticReport"
 NOTHING = b"[]"
+PERSONS = "http://hl7.org/fhir/sid/AR"
+LAST = "ffffffff-ffff-4fff-bfff-ffffffffffff"
 
 
 def searched(store: SqliteStore) -> Any:
@@ -175,6 +180,99 @@ async def test_other_keys_than_those_of_what_is_stored_are_refused(
     with pytest.raises(ConfigurationError):
         await refuse_changed_keys(store, {**searched(store), TYPE: other})
     assert await store.search_rules() == before
+
+
+async def test_versions_of_a_tenant_that_is_gone_are_passed_over_between_others(
+    store: SqliteStore,
+) -> None:
+    await store.put_tenant(TENANT)
+    mine = [await registered(store, register_body(f"M-{number}")) for number in range(3)]
+    theirs = [
+        await registered(store, register_body(f"R-{number}"), tenant=OTHER_TENANT)
+        for number in range(3)
+    ]
+    await forget(store, *mine)
+    await forget(store, *theirs, tenant_id=OTHER_TENANT.id)
+
+    await reindex_if_needed(store, searched(store))
+
+    assert [await values(store, one) for one in mine] == [one.search for one in mine]
+    assert {await values(store, one, OTHER_TENANT.id) for one in theirs} == {NOTHING}
+
+
+async def test_values_that_were_stored_before_there_was_a_limit_are_taken_all_the_same(
+    store: SqliteStore, report: Version, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [member] = report.members
+    body = json.loads(report.body)
+    body["category"] = [{"coding": [{"code": str(number)} for number in range(20)]}]
+    later = successor(report, members=(), body=dumps(body))
+    await store.add(TENANT.id, later)
+    before = [await values(store, one) for one in (report, member)]
+    await forget(store, report, member, later)
+    monkeypatch.setattr(limits, "MAX_SEARCH_VALUES", 1)
+
+    await reindex_if_needed(store, searched(store))
+
+    assert [await values(store, one) for one in (report, member)] == before
+    assert await values(store, later) != NOTHING
+
+
+async def test_a_first_version_without_parts_has_nothing_of_the_resource_before_it(
+    store: SqliteStore, report: Version
+) -> None:
+    body = {"resourceType": TYPE, "id": LAST, "status": "final", "meta": {"versionId": "1"}}
+    alone = a_version(id=LAST, system="urn:s", value="1", body=dumps(body), search=report.search)
+    await store.add(TENANT.id, alone)
+
+    await reindex_if_needed(store, searched(store))
+
+    assert {name for name, *_rest in decode(await values(store, alone))} == {"status"}
+
+
+async def test_a_later_version_is_found_by_the_patient_of_the_first(
+    store: SqliteStore, report: Version
+) -> None:
+    later = successor(report, members=(), search=NOTHING)
+    await store.add(TENANT.id, later)
+
+    await reindex_if_needed(store, searched(store))
+
+    identifiers = [one for one in decode(report.search) if one[0].endswith(":Patient.identifier")]
+    found = decode(await values(store, later))
+    assert [one for one in found if one[0].endswith(":Patient.identifier")] == identifiers != []
+
+
+async def test_a_later_version_is_found_by_what_it_states_of_its_patient(
+    store: SqliteStore, report: Version
+) -> None:
+    parts = json.loads(report.parts)
+    parts["patient"]["meta"]["versionId"] = f"{report.id}.2"
+    parts["patient"]["identifier"] = [{"system": "urn:other", "value": "9"}]
+    body = json.loads(report.body)
+    body["meta"]["versionId"] = "2"
+    later = replace(
+        successor(report, members=(), search=NOTHING, body=dumps(body)), parts=dumps(parts)
+    )
+    await store.add(TENANT.id, later)
+
+    await reindex_if_needed(store, searched(store))
+
+    found = decode(await values(store, later))
+    assert ("subject:Patient:later", "", "") in found
+    assert ("subject:Patient.identifier", "9", "urn:other") in found
+
+
+async def test_a_resource_is_found_by_its_person_again(store: SqliteStore) -> None:
+    await store.put_tenant(TENANT)
+    version = await registered(store, panel("R-1", result("a")), PERSONS)
+    [member] = version.members
+    before = [await values(store, one) for one in (version, member)]
+    await forget(store, version, member)
+
+    await reindex_if_needed(store, context_of(store, PERSONS).searched)
+
+    assert [await values(store, one) for one in (version, member)] == before
 
 
 class _With:

@@ -7,7 +7,9 @@ import pytest
 from fhirpub.errors import (
     Issue,
     NotPermitted,
+    StorageQuotaExceeded,
     StoreUnavailable,
+    TokenRefused,
 )
 from fhirpub.problems import ContentProblem
 from fhirpub.testing.service import Integrator, RunningService
@@ -120,3 +122,17 @@ def test_the_request_id_of_the_client_stays(service: RunningService, asked: str)
     answer = service.request("GET", "/health/live", headers={"X-Request-Id": asked})
 
     assert answer.headers["x-request-id"] == asked
+
+
+def test_a_refused_token_request_names_its_error_its_reason_and_the_address() -> None:
+    assert _why(TokenRefused("invalid_client", "the client is unknown"), ADDRESS) == {
+        "codes": ["invalid_client"],
+        "reason": "the client is unknown",
+        "address": ADDRESS,
+    }
+
+
+def test_a_quota_that_is_used_up_is_the_reason() -> None:
+    problem = StorageQuotaExceeded("tenant_bytes")
+
+    assert _why(problem, ADDRESS) == {"reason": "quota used up: tenant_bytes"}

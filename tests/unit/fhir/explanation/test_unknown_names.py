@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.errors import InvalidContent
-from fhirpub.fhir.explanation.unknown_names import MAX_SUGGESTIONS, suggest_name
+from fhirpub.fhir.explanation.unknown_names import (
+    MAX_SUGGESTIONS,
+    describe_unknown_names,
+    suggest_name,
+)
 from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.fhir.xml.reader import read_xml
@@ -36,6 +40,34 @@ def test_nothing_is_suggested_for_another_name(name: str) -> None:
 def test_the_first_of_three_names_that_is_near_to_one_gets_the_suggestion() -> None:
     assert suggest_name(["zzz", "staus", "aaa"], KNOWN) == "; did you mean status?"
     assert suggest_name(["staus", "aaa", "bbb", "ccc"], KNOWN) == ""
+
+
+def test_a_name_that_begins_with_an_underscore_is_not_compared() -> None:
+    assert suggest_name(["_status"], KNOWN) == ""
+
+
+def test_unknown_names_are_listed_in_order() -> None:
+    assert describe_unknown_names("elements", ["b", "a"]) == (
+        "has elements that FHIR R4 does not have here: a, b"
+    )
+
+
+def test_only_how_many_there_are_is_named_of_what_is_no_plain_name() -> None:
+    assert describe_unknown_names("elements", ["Juan Pérez", "a", "x y"]) == (
+        "has elements that FHIR R4 does not have here: a and 2 more"
+    )
+
+
+def test_ten_names_are_listed_and_the_others_counted() -> None:
+    names = [f"n{number}" for number in range(12)]
+
+    assert describe_unknown_names("properties", names).endswith(
+        "here: n0, n1, n10, n11, n2, n3, n4, n5, n6, n7 and 2 more"
+    )
+
+
+def test_names_of_which_none_is_plain_are_not_repeated() -> None:
+    assert describe_unknown_names("properties", ["x y", "ä"]) == "has unknown properties"
 
 
 @pytest.fixture(scope="module")

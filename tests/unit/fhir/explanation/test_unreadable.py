@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.errors import InvalidContent, Issue
+from fhirpub.fhir.explanation.unreadable import place_in
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.reader import read_xml
 
@@ -147,3 +148,15 @@ def test_no_text_is_repeated_whatever_is_wrong(text: str, encoding: str) -> None
         (issue,) = refusal.issues
         assert "Zw" not in issue.diagnostics
         assert re.fullmatch(r"[ -~]+", issue.diagnostics)
+
+
+@pytest.mark.parametrize("raw", [b'{"a":1.}', b'{"a":1e}', b'{"a":1E+}', b'{"a":-}', b"[+1]"])
+def test_a_number_in_another_form_is_called_one(raw: bytes) -> None:
+    assert "a number has no plus sign or leading zero" in issue_of(raw).diagnostics
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"), [("Patient", "Patient.a"), ("Juan P", "a"), (7, "a"), ("", "a")]
+)
+def test_only_a_plain_type_is_named_in_a_place(kind: object, place: str) -> None:
+    assert place_in({"resourceType": kind, "a": True}, lambda one: one is True) == place

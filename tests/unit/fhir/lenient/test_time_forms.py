@@ -131,3 +131,23 @@ def test_what_is_corrected_has_the_form_of_fhir(time: str) -> None:
 @pytest.mark.parametrize("content", [None, [], "text", 1, {}, {"resourceType": 1}])
 def test_what_is_no_resource_is_left_alone(content: Any) -> None:
     assert list(correct_times(content)) == []
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, 7, None, True, ["2026-11-20T10:05Z"], "2026" * 20])
+def test_a_value_in_place_of_a_time_is_left_alone(value: Any) -> None:
+    resource = report(issued=copy.deepcopy(value), subject=7, code="x", text={"div": 1})
+    before = copy.deepcopy(resource)
+    if isinstance(value, list):
+        before["issued"] = ["2026-11-20T10:05:00Z"]
+
+    list(correct_times(resource))
+
+    assert resource == before
+
+
+@pytest.mark.parametrize("value", [7, None, True])
+def test_what_is_no_object_in_place_of_one_is_left_alone(value: Any) -> None:
+    resource = report(effectivePeriod=value, identifier=[value])
+
+    assert list(correct_times(resource)) == []
+    assert resource == report(effectivePeriod=value, identifier=[value])

@@ -30,3 +30,34 @@ def test_an_issue_names_a_hundred_places_and_counts_the_others() -> None:
 
     assert len((merged.expression, *merged.also_at)) == 100
     assert merged.diagnostics == "a (and in 3 more places)"
+
+
+def test_a_hundred_places_are_named_without_a_count() -> None:
+    (merged,) = merge_places(_warning("a", f"x[{number}]") for number in range(100))
+
+    assert len((merged.expression, *merged.also_at)) == 100
+    assert merged.diagnostics == "a"
+
+
+def test_of_one_place_more_the_count_is_named() -> None:
+    (merged,) = merge_places(_warning("a", f"x[{number}]") for number in range(101))
+
+    assert merged.diagnostics == "a (and in 1 more places)"
+
+
+def test_one_issue_with_more_places_than_are_named_is_shortened() -> None:
+    one = _warning("a", "x").at(*(f"x[{number}]" for number in range(101)))
+
+    (merged, _other) = merge_places([one, _warning("b", "y")])
+
+    assert merged.diagnostics == "a (and in 1 more places)"
+
+
+def test_errors_and_warnings_with_the_same_words_are_two_issues() -> None:
+    error = Issue.error(ContentProblem.ELEMENT_RECOMMENDED, "a", "x")
+
+    assert merge_places([error, _warning("a", "y")]) == [error, _warning("a", "y")]
+
+
+def test_without_issues_there_is_none() -> None:
+    assert merge_places([]) == []

@@ -264,3 +264,10 @@ async def test_an_update_of_the_report_does_not_name_its_patient_twice(ward: War
     await ward.store.add(ward.tenant.id, successor(report, search=json.dumps(values).encode()))
 
     assert await found(ward, NATIONAL, "1") == address(report)
+
+
+async def test_no_more_than_five_patients_are_named(ward: Ward) -> None:
+    for number in range(7):
+        await ward.report(f"R-{number}", person((NATIONAL, f"{number}"), (HOSPITAL, "x")))
+
+    assert len(await found(ward, HOSPITAL, "x")) == 5

@@ -23,3 +23,8 @@ def test_the_first_whole_identifier_counts() -> None:
 def test_without_one_the_local_id_counts(identifiers: Any) -> None:
     assert key_of({"id": "a", "identifier": identifiers}) == ("id", "a")
     assert key_of({"id": 1, "identifier": identifiers}) == ("id", "")
+
+
+@pytest.mark.parametrize("changes", [{"system": ""}, {"value": ""}, {"value": None}])
+def test_an_identifier_without_a_system_or_a_value_is_not_the_key(changes: dict[str, Any]) -> None:
+    assert key_of({"id": "a", "identifier": [{**WHOLE, **changes}]}) == ("id", "a")

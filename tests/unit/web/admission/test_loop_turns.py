@@ -116,3 +116,13 @@ async def test_a_turn_that_is_no_longer_wanted_ends_no_other(requests: Requests)
 
     assert [type(one) for one in ended].count(asyncio.CancelledError) == 1
     assert ended.count(None) == 5
+
+
+async def test_a_request_without_an_owner_begins_at_once(requests: Requests) -> None:
+    requests.arrive("a1", "a2", "a3")
+
+    begun: list[str] = []
+    for _number in range(5):
+        requests.turns.begin("", lambda: begun.append("health"))
+
+    assert begun == ["health"] * 5

@@ -108,3 +108,13 @@ def test_a_client_has_its_own_settings() -> None:
 
     assert limits_of("client", "a", config, {}) == Limits(requests_per_minute=6)
     assert limits_of("tenant", "a", config, {}) == Limits(bytes_per_day=5)
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "more", "exceeded"),
+    [(0, 10**9, 1, False), (5, 4, 1, False), (5, 5, 1, True), (5, 3, 3, True), (5, 5, 0, False)],
+)
+def test_a_limit_is_exceeded_by_one_more_and_0_is_none(
+    limit: int, used: int, more: int, *, exceeded: bool
+) -> None:
+    assert is_exceeded(limit, used, more) is exceeded

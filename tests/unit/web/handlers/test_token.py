@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from fhirpub.config.settings import Config, ServerConfig
+from fhirpub.errors import StoreUnavailable, Throttled
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.error_mapping import TooSlow
+from fhirpub.web.handlers.token import OAuthHandler, binding
+from tests.log_lines import caught_lines
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -106,3 +114,69 @@ def test_what_is_published_names_the_addresses_of_this_service(
 
     assert found["token_endpoint"] == f"{service.base_url}/oauth/token"
     assert "tls_client_certificate_bound_access_tokens" not in found
+
+
+def test_a_refusal_of_basic_credentials_names_its_scheme(lab: Integrator) -> None:
+    given = {"grant_type": "client_credentials", "audience": lab.service.config.auth.audience}
+    basic = ask(lab, urlencode(given).encode(), Authorization="Basic eDp5")
+    posted = ask(lab, form_of(lab, client_secret="wrong"))
+
+    assert (basic.status, basic.headers["www-authenticate"]) == (401, 'Basic realm="fhirpub"')
+    assert "www-authenticate" not in posted.headers
+
+
+def test_the_line_of_a_grant_and_of_a_revocation_names_the_client(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        ask(lab, form_of(lab), X_Request_Id="granted")
+        ask(lab, form_of(lab, token="none"), "/oauth/revoke", X_Request_Id="revoked")
+        lines = [caught.of("granted"), caught.of("revoked")]
+
+    assert [(one["tenant"], one["client"]) for one in lines] == [
+        (lab.tenant.id, lab.client_id)
+    ] * 2
+    assert lab.client_secret not in str(lines)
+
+
+def test_tokens_are_bound_to_certificates_if_a_proxy_passes_them_on() -> None:
+    passed_on = ServerConfig(certificate_header="X-Client-Cert")
+
+    assert binding(Config(server=passed_on)) == {
+        "tls_client_certificate_bound_access_tokens": True
+    }
+    assert binding(Config()) == {}
+
+
+def refusal(problem: Exception) -> tuple[int, str, str, dict[str, str]]:
+    """Return the status, the error and its text, and the headers that a refusal is written as."""
+    written: list[bytes] = []
+    handler: Any = SimpleNamespace(headers={}, status=200, finish=written.append)
+    OAuthHandler.write_refusal(handler, problem)
+    body = json.loads(written[0])
+    return handler.status, body["error"], body["error_description"], handler.headers
+
+
+def test_a_fault_is_an_error_of_the_server_without_its_text() -> None:
+    found = refusal(KeyError("a secret"))
+
+    assert found[:3] == (500, "server_error", "the service could not answer")
+
+
+@pytest.mark.parametrize(
+    ("problem", "status", "seconds"),
+    [(Throttled(retry_after=7), 429, "7"), (StoreUnavailable("away", retry_after=3), 503, "3")],
+)
+def test_a_client_that_may_try_again_learns_when(
+    problem: Exception, status: int, seconds: str
+) -> None:
+    found = refusal(problem)
+
+    assert found[:2] == (status, "temporarily_unavailable")
+    assert found[3]["Retry-After"] == seconds
+
+
+def test_a_request_that_arrives_too_slowly_is_refused_as_such() -> None:
+    assert refusal(TooSlow("it took too long"))[:3] == (
+        408,
+        "invalid_request",
+        "it took too long",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -150,3 +151,52 @@ def test_reading_and_changing_need_scopes_of_their_own(
     )
 
     assert found == (read, changed)
+
+
+def test_event_types_come_with_the_schemas_that_they_share(lab: Integrator) -> None:
+    found = lab.get("/webhooks/v1/event-types").json
+
+    assert set(found) == {"event_types", "shared_schemas"}
+    assert found["shared_schemas"]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/xml"])
+def test_an_empty_body_may_have_any_type(lab: Integrator, path: str, kind: str) -> None:
+    answer = call(lab, "POST", f"{path}/{ROTATE}", b"", Content_Type=kind)
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("name", [ROTATE, "token:rotate"])
+def test_a_new_secret_is_shown_once_and_kept_by_no_cache(
+    lab: Integrator, path: str, name: str
+) -> None:
+    answer = call(lab, "POST", f"{path}/{name}", {})
+
+    shown = {"signing_secret", "bearer_token"} & set(answer.json)
+    assert len(shown) == 1
+    assert (answer.headers["cache-control"], answer.headers["etag"]) == ("no-store", 'W/"2"')
+    assert shown.isdisjoint(lab.get(path).json)
+
+
+@pytest.mark.parametrize("name", ["pause", "enable", "verify", "test"])
+def test_nothing_is_sent_to_an_endpoint_that_its_client_reads(
+    lab: Integrator, path: str, name: str
+) -> None:
+    answer = call(lab, "POST", f"{path}/{name}", {} if name == "test" else None)
+
+    assert (answer.status, answer.problems) == (422, ["endpoint-state"])
+
+
+@pytest.mark.parametrize("name", ["verify", "test"])
+@pytest.mark.parametrize(("running", "status"), [(3, 422), (4, 429)])
+def test_a_trial_over_http_counts_once_among_four(
+    lab: Integrator, path: str, name: str, running: int, status: int
+) -> None:
+    with ExitStack() as others:
+        for _number in range(running):
+            others.enter_context(lab.service.services.endpoints.admit_trial(lab.tenant.id))
+
+        answer = call(lab, "POST", f"{path}/{name}", {} if name == "test" else None)
+
+    assert answer.status == status

@@ -56,3 +56,11 @@ def test_without_a_certificate_the_digest_is_empty(values: list[str]) -> None:
 )
 def test_what_is_no_single_certificate_cannot_be_read(values: list[str]) -> None:
     assert thumbprint_of(values) is None
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 64])
+def test_a_digest_has_no_padding(length: int) -> None:
+    der = b"\x30" * length
+    expected = base64.urlsafe_b64encode(hashlib.sha256(der).digest()).decode()
+
+    assert thumbprint_of([f":{base64.b64encode(der).decode()}:"]) == expected.rstrip("=")

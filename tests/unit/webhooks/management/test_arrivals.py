@@ -13,6 +13,7 @@ from fhirpub.errors import StoreUnavailable, Throttled
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.testing.webhook_contract import a_delivery, an_endpoint
+from fhirpub.webhooks.management import arrivals as module
 from fhirpub.webhooks.management.arrivals import (
     MAX_WAITS_OF_CLIENT,
     MAX_WAITS_OF_TENANT,
@@ -173,3 +174,17 @@ async def test_waits_outlast_a_store_that_is_away(
 
     async with asyncio.timeout(10):
         await wait
+
+
+async def test_no_more_requests_wait_than_the_limit_of_the_process(
+    arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_WAITS", 2)
+    waits = [waiting(arrivals, an_endpoint(tenant=f"t{n}"), client=f"c{n}") for n in range(2)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(Throttled):
+        await arrivals.wait(an_endpoint(tenant="t2"), client="c2", after=0, seconds=20.0)
+
+    arrivals.stop()
+    await asyncio.gather(*waits)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.errors import InvalidContent
 from fhirpub.runtime.clock import HOUR_MS
@@ -113,3 +114,19 @@ async def test_a_read_an_hour_after_the_last_one_is_noted(
     await note_read(store, endpoint, now=CREATED + later)
 
     assert ((await stored(store, endpoint)).condition != endpoint.condition) is is_noted
+
+
+async def test_the_line_about_a_removed_endpoint_names_its_tenant(store: SqliteStore) -> None:
+    endpoint = await added(store)
+
+    with capture_logs() as logs:
+        await remove_unread(store, before=CREATED + 1)
+
+    (entry,) = logs
+    assert (entry["endpoint"], entry["tenant"]) == (endpoint.id, endpoint.tenant)
+
+
+def test_an_endpoint_that_is_sent_to_may_move() -> None:
+    endpoint = replace(an_endpoint(), url="https://receiver.example.org/")
+
+    refuse_other_transport(endpoint, "https://receiver.example.org/new")

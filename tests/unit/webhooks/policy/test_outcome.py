@@ -58,3 +58,17 @@ def test_what_comes_of_a_public_address_is_shown(outcome: Outcome, *, verified: 
 def test_metrics_keep_the_cause() -> None:
     assert WITHHELD not in FAILURES
     assert Outcome(reason="E_CONNECT", private=True).word == "E_CONNECT"
+
+
+@pytest.mark.parametrize(
+    ("status", "word"), [(200, "2xx"), (399, "3xx"), (400, "4xx"), (503, "5xx")]
+)
+def test_the_word_of_an_answer_is_the_class_of_its_status(status: int, word: str) -> None:
+    assert Outcome(status=status).word == word
+
+
+@pytest.mark.parametrize(
+    ("status", "delivered"), [(0, False), (199, False), (200, True), (299, True), (300, False)]
+)
+def test_an_event_is_delivered_by_an_answer_of_2xx(status: int, *, delivered: bool) -> None:
+    assert Outcome(status=status).delivered is delivered

@@ -238,3 +238,15 @@ def test_a_patch_must_be_in_base64(data: object) -> None:
         body_of_patch(None, made, at=AT)
 
     assert problem(refused) == ("base64-invalid", f"{AT}.resource.data")
+
+
+@pytest.mark.parametrize("url", ["https://other.example/Patient", "a://b", "1://b"])
+def test_an_address_of_another_scheme_is_not_relative(url: str) -> None:
+    with pytest.raises(InvalidContent):
+        target_of(entry(url=url), URL, AT)
+
+
+def test_a_scheme_in_the_query_of_an_address_is_none() -> None:
+    target = target_of(entry(url="Patient?identifier=https://a.example|1"), URL, AT)
+
+    assert target.endswith("/Patient?identifier=https://a.example|1")

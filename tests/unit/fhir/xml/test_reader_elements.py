@@ -1,0 +1,170 @@
+"""Elements of XML on their way in: their order, what they hold, and what may stand before them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhirpub.errors import InvalidContent
+from fhirpub.fhir.strict_json import loads
+from fhirpub.fhir.xml.reader import read_xml
+
+MARK = "\ufeff"
+PRIMITIVE = '<birthDate value="2000-01-01"'
+QUOTED = "<!-- <!DOCTYPE a> -->"
+ORDER = "the order is fixed in XML"
+
+
+def xml(inside: str, *, name: str = "Patient", head: str = "", more: str = "") -> bytes:
+    return f'{head}<{name} xmlns="http://hl7.org/fhir"{more}>{inside}</{name}>'.encode()
+
+
+def words(raw: bytes) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidContent) as caught:
+        read_xml(raw)
+    return [(issue.expression, issue.diagnostics) for issue in caught.value.issues]
+
+
+def codes(raw: bytes) -> list[str]:
+    with pytest.raises(InvalidContent) as caught:
+        read_xml(raw)
+    return [str(issue.details) for issue in caught.value.issues]
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["", MARK, "<!-- a -->", f"{MARK}<!-- a -->", "<?xml version='1.0'?>\n", " <?a b?>\t"],
+)
+def test_words_about_a_document_type_inside_of_the_root_are_none(head: str) -> None:
+    head = head.lstrip(" ") if head.startswith(" <?xml") else head
+
+    assert read_xml(xml(QUOTED, head=head)) == {"resourceType": "Patient"}
+
+
+@pytest.mark.parametrize("head", ["", MARK, "<!-- a -->"])
+def test_a_document_type_before_the_root_is_refused(head: str) -> None:
+    said = words(xml("", head=f"{head}<!DOCTYPE Patient>"))
+
+    assert said == [("", "the body must not have a document type (DTD)")]
+
+
+@pytest.mark.parametrize("text", ["1.50", "-0.0", "1E3", "100000000000000000000.1"])
+def test_a_decimal_is_the_number_that_json_reads(text: str) -> None:
+    raw = xml(f'<valueQuantity><value value="{text}"/></valueQuantity>', name="Observation")
+
+    assert read_xml(raw)["valueQuantity"] == {"value": loads(text.encode())}
+
+
+@pytest.mark.parametrize("name", ["Organization", "Practitioner"])
+def test_a_contained_resource_is_read_with_its_type(name: str) -> None:
+    raw = xml(f'<contained><{name}><id value="a"/></{name}></contained>')
+
+    assert read_xml(raw)["contained"] == [{"resourceType": name, "id": "a"}]
+
+
+@pytest.mark.parametrize(
+    "inside", ["", "<Nothing/>", "<Organization/><Organization/>", '<Organization xmlns="urn:a"/>']
+)
+def test_what_is_not_one_resource_is_not_contained(inside: str) -> None:
+    said = words(xml(f"<contained>{inside}</contained>"))
+
+    assert said == [("Patient.contained[0]", "must hold one resource of FHIR R4")]
+
+
+def test_an_element_in_the_wrong_order_is_refused_at_its_place() -> None:
+    said = words(xml(f'{PRIMITIVE}/><active value="true"/><gender value="male"/>'))
+
+    assert said == [
+        ("Patient.active", f"must stand before birthDate: {ORDER}"),
+        ("Patient.gender", f"must stand before birthDate: {ORDER}"),
+    ]
+
+
+def test_an_element_that_there_is_once_must_not_repeat() -> None:
+    assert words(xml(f"{PRIMITIVE}/>{PRIMITIVE}/>")) == [("Patient.birthDate", "must not repeat")]
+
+
+def test_an_element_that_there_may_be_several_of_is_named_by_its_number() -> None:
+    said = words(xml('<name><family value="a"/></name><name>b</name>'))
+
+    assert [place for place, _rule in said] == ["Patient.name[1]"]
+
+
+def test_elements_of_another_namespace_are_refused() -> None:
+    said = words(xml(f'{PRIMITIVE} xmlns="urn:a"/>'))
+
+    assert said == [("Patient.birthDate", "must be in the namespace http://hl7.org/fhir")]
+
+
+@pytest.mark.parametrize(
+    ("inside", "code"),
+    [
+        ("<birthDate/>", "value-empty"),
+        ("<nothing/>", "element-unknown"),
+        ('<active value="true" nothing="1"/>', "element-unknown"),
+        ("<text><status value='empty'/><div xmlns='urn:a'/></text>", "narrative-invalid"),
+        ("text", "element-malformed"),
+    ],
+)
+def test_each_problem_has_its_code(inside: str, code: str) -> None:
+    assert codes(xml(inside)) == [code]
+
+
+@pytest.mark.parametrize("body", [b'<Nothing xmlns="http://hl7.org/fhir"/>', b"<Patient/>"])
+def test_what_is_no_resource_of_fhir_is_malformed(body: bytes) -> None:
+    assert codes(body) == ["xml-malformed"]
+
+
+def test_an_attribute_that_only_extensions_have_is_refused_elsewhere() -> None:
+    extension = '<extension url="urn:a"><valueString value="b"/></extension>'
+    [(place, rule)] = words(xml(f'<name url="urn:a" id="n">{extension}</name>'))
+
+    assert (place, rule.partition(" that")[0]) == ("Patient.name[0]", "has attributes")
+
+
+def test_an_id_and_a_url_of_an_extension_are_read() -> None:
+    extension = '<extension id="e" url="urn:a"><valueString value="b"/></extension>'
+
+    assert read_xml(xml(extension))["extension"] == [
+        {"id": "e", "url": "urn:a", "valueString": "b"}
+    ]
+
+
+def test_where_schemas_are_is_no_attribute_of_the_resource() -> None:
+    where = (
+        ' xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:schemaLocation="a b"'
+        ' x:noNamespaceSchemaLocation="c"'
+    )
+
+    assert read_xml(xml("", more=where)) == {"resourceType": "Patient"}
+
+
+def test_blanks_between_elements_are_no_text() -> None:
+    assert read_xml(xml(f" \t\r\n{PRIMITIVE}/>\n")) == {
+        "resourceType": "Patient",
+        "birthDate": "2000-01-01",
+    }
+
+
+@pytest.mark.parametrize("inside", ["a", f"{PRIMITIVE}/>a", f"a{PRIMITIVE}/>", "\u00a0"])
+def test_text_beside_elements_is_refused(inside: str) -> None:
+    said = words(xml(inside))
+
+    assert said == [("Patient", "must not hold text: FHIR's XML has values in attributes")]
+
+
+def test_elements_are_not_read_as_deep_as_a_body_can_nest_them() -> None:
+    deep = '<extension url="urn:a">' * 2_000 + "</extension>" * 2_000
+
+    assert codes(xml(deep)) == ["body-too-complex"]
+
+
+def test_json_is_named_as_what_it_is() -> None:
+    [(_place, rule)] = words(b' {"resourceType": "Patient"}')
+
+    assert rule.startswith("the body is JSON, whose Content-Type is application/fhir+json")
+
+
+def test_an_entity_that_xml_does_not_have_is_named_with_its_line() -> None:
+    [(_place, rule)] = words(xml("\n&nbsp;"))
+
+    assert rule.startswith("the body uses an entity that XML does not have (line 2, ")

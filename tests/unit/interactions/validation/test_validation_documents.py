@@ -1,0 +1,73 @@
+"""Documents and keys that are taken out of a body before it is validated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.interactions.register import Candidate, Rejected
+from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.interactions.submission.record import Submission
+from fhirpub.interactions.validation.validation import take_documents
+from fhirpub.plugin_api import IdentifierRule, ValueForm
+from tests.bodies import SYSTEM, document, register_body
+from tests.unit.interactions import registering
+from tests.unit.interactions.updating import CONTEXT
+from tests.unit.interactions.validation.test_acceptance import FAST, TENANT, TYPE
+
+UPPER = IdentifierRule(most=3, forms=(ValueForm(case="upper"),))
+
+
+def taken(value: str, rule: IdentifierRule = UPPER, **changes: Any) -> Submission:
+    """Return a submission whose documents are taken out, by a rule of its key."""
+    declared = replace(CONTEXT.types[TYPE], identifier=rule)
+    submission = from_parameters(loads(dumps(register_body(value, **changes))), declared)
+    take_documents(submission)
+    return submission
+
+
+def test_the_key_is_in_the_form_in_which_it_is_compared() -> None:
+    assert taken("a-1").key == (SYSTEM, "A-1")
+
+
+def test_a_resource_keeps_its_identifier_as_it_was_sent() -> None:
+    assert taken("a-1").entry.resource["identifier"][0]["value"] == "a-1"
+
+
+def test_the_same_in_another_form_of_its_key_has_the_same_digest() -> None:
+    assert taken("a-1").digest == taken("A-1").digest != taken("A-2").digest
+
+
+def test_without_forms_each_spelling_is_a_key_of_its_own() -> None:
+    one, other = (taken(value, CONTEXT.types[TYPE].identifier) for value in ("a-1", "A-1"))
+
+    assert (one.key, other.key) == ((SYSTEM, "a-1"), (SYSTEM, "A-1"))
+    assert one.digest != other.digest
+
+
+def test_documents_are_taken_out_of_the_resource() -> None:
+    submission = taken("a-1", presentedForm=[document(b"%PDF-1"), document(b"%PDF-2")])
+
+    assert [bytes(one.data) for one in submission.documents] == [b"%PDF-1", b"%PDF-2"]
+    assert not submission.undecodable
+
+
+@pytest.mark.parametrize("context", [FAST, CONTEXT])
+def test_a_document_that_cannot_be_decoded_is_refused_at_its_place(context: Any) -> None:
+    body = register_body("a-1", presentedForm=[document(hash=None) | {"data": "%%%"}])
+
+    found = registering.prepared(context, body, tenant=TENANT)
+
+    assert isinstance(found, Rejected)
+    places = {issue.expression.rpartition("resource.")[2] for issue in found.refusal.issues}
+    assert places == {"presentedForm[0].data"}
+
+
+@pytest.mark.parametrize("context", [FAST, CONTEXT])
+def test_a_report_that_is_right_is_accepted_in_both_ways(context: Any) -> None:
+    assert isinstance(
+        registering.prepared(context, register_body("a-1"), tenant=TENANT), Candidate
+    )

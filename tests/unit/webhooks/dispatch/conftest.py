@@ -1,0 +1,20 @@
+"""A process that sends, over SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fhirpub.storage.sqlite.store import SqliteStore
+from tests.unit.webhooks.dispatch.dispatching import Process
+
+
+@pytest.fixture
+async def process(tmp_path: Path) -> AsyncIterator[Process]:
+    """A process whose rounds a test makes one by one."""
+    store = SqliteStore(tmp_path / "dispatcher.db", deadline_seconds=10)
+    await store.start()
+    yield Process(store)
+    await store.stop()
