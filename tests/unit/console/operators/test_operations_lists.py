@@ -22,6 +22,8 @@ from fhirpub.console.operators.operations import (
 )
 from fhirpub.console.visit import Html
 from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.testing.samples import REPORT
+from tests.unit.administration.erasure.test_operations import published
 from tests.unit.administration.office import URL, Office
 from tests.unit.console.operators.desk import a_visit
 from tests.unit.console.test_visit import a_visit as a_plain_visit
@@ -262,3 +264,35 @@ async def test_the_values_of_a_tenant_are_those_it_has(office: Office) -> None:
     page = as_page(await show_operation(a_visit(office, "tenantRename", tenant=tenant)))
 
     assert {one.name: one.value for one in page.values["fields"]}["name"] == "Ward 7"
+
+
+async def test_an_order_to_erase_shows_what_would_go_before_it_is_confirmed(
+    office: Office, lab: str
+) -> None:
+    first, other = [await published(office, lab, value) for value in ("R-1", "R-2")]
+    operation = by_command("erase report")
+    given = {"tenant": lab, "resources": [f"{REPORT}/{first.id}"], "reason": "order 7"}
+
+    page = as_page(await _confirm(a_visit(office), operation, given))
+
+    (table,) = page.values["planned"]
+    texts = {piece.text for row in table.rows for cell in row for piece in cell}
+    assert first.id in texts
+    assert other.id not in texts
+    facts = {one.label: [piece.text for piece in one.pieces] for one in page.values["facts"]}
+    assert facts["Reason"] == ["order 7"]
+    assert page.values["operation"] is operation
+
+
+def test_what_was_changed_leads_to_its_page() -> None:
+    page = _done(by_command("tenant rename"), {"id": "t", "name": "Lab"}, {"tenant": ["t"]})
+
+    facts = {one.label: one.pieces for one in page.values["shown"].facts}
+    assert [piece.href for piece in facts["Id"]] == ["/console/operations/tenants/t"]
+
+
+async def test_a_page_that_reads_is_of_its_operation(office: Office) -> None:
+    page = as_page(await show_operation(a_visit(office, "tenantList")))
+
+    assert page.values["operation"] is by_command("tenant list")
+    assert page.values["fields"] == []
