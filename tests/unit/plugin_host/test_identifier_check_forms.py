@@ -32,7 +32,7 @@ def test_a_form_of_no_uri_is_refused() -> None:
 
 @pytest.mark.parametrize(("system", "name"), [("urn:a", "urn:a"), ("", "other systems")])
 def test_a_system_with_two_forms_is_named(system: str, name: str) -> None:
-    forms = [ValueForm(system=system, case=case) for case in ("upper", "lower")]  # type: ignore[arg-type]
+    forms = [ValueForm(system=system, case=case) for case in ("upper", "lower")]
 
     (said,) = problems(*forms)
 

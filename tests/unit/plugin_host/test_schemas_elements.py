@@ -63,8 +63,8 @@ def test_only_a_reference_is_searched_as_one(kind: Any, path: str, *, is_right: 
 
     found = problems(search=(parameter,))
 
-    said = "DiagnosticReport: search parameter x: status is of type diagnostic-report-status, not Reference"
-    assert found == ([] if is_right else [said])
+    said = "search parameter x: status is of type diagnostic-report-status, not Reference"
+    assert found == ([] if is_right else [f"DiagnosticReport: {said}"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fhirpub.cli.advice.settings import advise
-from fhirpub.config.settings import Config, MetricsConfig, ServerConfig
+from fhirpub.config.settings import Config, ServerConfig
 from tests.unit.cli.advice.configs import production
 
 
@@ -46,7 +46,7 @@ def test_metrics_that_are_more_open_than_the_service_are_a_warning(
 ) -> None:
     config = replace(
         config_of(host, base_url="https://fhir.lab"),
-        metrics=replace(MetricsConfig(), host=metrics, port=port),
+        metrics=replace(Config().metrics, host=metrics, port=port),
     )
 
     found = [one for one in warnings_of(config) if one.startswith("[metrics]")]

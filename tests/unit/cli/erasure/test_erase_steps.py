@@ -66,7 +66,7 @@ def page(*ids: str, moved: Sequence[str] = (), following: int | None = None) -> 
 
 
 def run(service: Service, answer: str = "", **options: Any) -> Result:
-    usual = {
+    usual: dict[str, Any] = {
         "reason": "order 7",
         "operator": "eve",
         "allow_reuse": False,
@@ -237,9 +237,8 @@ def test_patients_are_meant_by_ids_or_an_identifier() -> None:
 def test_one_way_names_what_is_meant(
     ids: list[str], identifier: tuple[str, str] | None, *, is_one: bool
 ) -> None:
-    for meant in (
-        lambda: _reports_meant(ids, identifier, "DiagnosticReport"),
-        lambda: _patients_meant(ids, identifier),
-    ):
-        with nullcontext() if is_one else pytest.raises(click.UsageError, match=r"^name "):
-            meant()
+    outcome: Any = nullcontext() if is_one else pytest.raises(click.UsageError, match=r"^name ")
+    with outcome:
+        _reports_meant(ids, identifier, "DiagnosticReport")
+    with outcome:
+        _patients_meant(ids, identifier)
