@@ -73,3 +73,36 @@ def test_words_of_a_form_are_not_blank() -> None:
     (said,) = problems(ValueForm(system="urn:a", pattern="[0-9]", words=" "))
 
     assert "words must say what a value must be" in said
+
+
+@pytest.mark.parametrize("field", ["system", "prefix", "remove", "pattern", "words"])
+def test_a_text_of_a_form_is_a_string(field: str) -> None:
+    wrong: Any = {field: 7}
+
+    found = problems(ValueForm(**wrong))
+
+    assert any(f"{field} must be a string" in one for one in found)
+
+
+def test_forms_are_a_tuple_of_forms() -> None:
+    for wrong in ([ValueForm(case="upper")], ("urn:a",), None):
+        rule: Any = {"forms": wrong}
+        (said,) = identifier_problems_of(IdentifierRule(**rule))
+        assert "forms must be a tuple of ValueForm" in said
+
+
+@pytest.mark.parametrize("version", [0, -1, True, "1", 1.0])
+def test_the_version_of_a_key_is_a_number_from_1(version: Any) -> None:
+    found = identifier_problems_of(
+        IdentifierRule(elements=(), key=lambda _resource: None, key_version=version)
+    )
+
+    assert len(found) == 1
+    assert "key_version must be a number from 1" in found[0]
+
+
+@pytest.mark.parametrize(("system", "name"), [("urn:a", "urn:a"), ("", "other systems")])
+def test_a_problem_of_a_form_names_its_system(system: str, name: str) -> None:
+    (said,) = problems(ValueForm(system=system, pattern="("))
+
+    assert f"form of {name}: pattern is no regular expression" in said

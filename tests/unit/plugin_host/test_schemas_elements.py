@@ -92,18 +92,6 @@ def test_a_status_that_the_type_does_not_have_is_named(fields: dict[str, Any], s
     assert problems(**fields) == [f"DiagnosticReport: {said}"]
 
 
-def test_statuses_of_a_type_without_codes_are_free() -> None:
-    assert schema_and_element_problems(with_schema(FLAG)) == []
-
-
-def test_a_type_without_a_status_is_refused() -> None:
-    properties = {name: value for name, value in FLAG["properties"].items() if name != "status"}
-
-    found = schema_and_element_problems(with_schema(FLAG | {"properties": properties}))
-
-    assert "Flag: has no element status, so that it can be neither registered nor updated" in found
-
-
 def test_elements_of_a_type_with_our_schema_are_checked_by_ours() -> None:
     declared = replace(REPORT, summary=("nothing",))
 
@@ -129,15 +117,15 @@ def test_schemas_know_ours_and_those_that_types_bring() -> None:
 def test_a_problem_names_the_plugin_of_its_type() -> None:
     types = {
         "DiagnosticReport": replace(REPORT, summary=("nothing",)),
-        "Flag": replace(with_schema(FLAG), summary=("nothing",)),
+        "Observation": replace(REPORT, name="Observation", summary=("nothing",)),
     }
 
     with pytest.raises(PluginError) as refused:
-        compile_schema(types, {"DiagnosticReport": "one", "Flag": "two"})
+        compile_schema(types, {"DiagnosticReport": "one", "Observation": "two"})
 
     first, second = str(refused.value).splitlines()
     assert first.startswith("plugin one: DiagnosticReport: summary: there is no element nothing")
-    assert second.startswith("plugin two: Flag: summary: there is no element nothing")
+    assert second.startswith("plugin two: Observation: summary: there is no element nothing")
 
 
 def test_a_schema_that_cannot_be_compiled_is_named_with_its_plugin() -> None:
