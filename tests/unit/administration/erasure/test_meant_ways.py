@@ -1,0 +1,82 @@
+"""The one way by which an order names what it means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fhirpub.administration.erasure.meant import WAYS, find_meant
+from fhirpub.administration.erasure.work import Work
+from fhirpub.errors import ConfigurationError, InvalidContent
+from fhirpub.interactions.erasure.patients import patients_by_identifier
+from tests.unit.administration.erasure.test_meant import of_patient
+from tests.unit.administration.office import Office
+from tests.unit.interactions.erasure.test_patients import KEY
+
+
+async def work_on(office: Office, tenant: str) -> Work:
+    return await Work.on(office.administration, tenant)
+
+
+async def said(work: Work, **given: Any) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidContent) as refused:
+        await find_meant(work, given)
+    return [(issue.expression, issue.diagnostics) for issue in refused.value.issues]
+
+
+async def test_none_and_several_ways_are_refused_with_all_there_are(
+    office: Office, lab: str
+) -> None:
+    rule = f"name resources by exactly one of {', '.join(WAYS)}"
+    work = await work_on(office, lab)
+
+    assert await said(work) == [("", rule)]
+    assert await said(work, reports=[], expired=False) == [("", rule)]
+    assert await said(work, reports=["a"], patients=["b"]) == [("", rule)]
+    assert await said(work, patient_identifier="s|v", expired=True) == [("", rule)]
+
+
+async def test_each_report_is_meant_once_in_the_order_of_the_names(
+    office: Office, lab: str
+) -> None:
+    meant = await find_meant(
+        await work_on(office, lab), {"reports": ["DiagnosticReport/b", "a", "b"]}
+    )
+
+    assert (meant.ids, meant.moved, meant.leaves_out_holds) == (["b", "a"], {}, False)
+
+
+async def test_an_identifier_needs_the_type_it_is_of(office: Office, lab: str) -> None:
+    assert await said(await work_on(office, lab), report_identifier="urn:s|R-1") == [
+        ("type", "is required with report_identifier")
+    ]
+
+
+async def test_an_identifier_is_the_one_of_its_type_and_tenant(
+    office: Office, lab: str, other: str
+) -> None:
+    found = set()
+    for tenant in (lab, other):
+        for type_name in ("DiagnosticReport", "Unknown"):
+            given = {"report_identifier": "urn:s|R-1", "type": type_name}
+            meant = await find_meant(await work_on(office, tenant), given)
+            owner = await office.administration.tenant(tenant)
+            assert meant.ids == [owner.resource_id(type_name, "urn:s", "R-1")]
+            found.update(meant.ids)
+
+    assert len(found) == 4
+
+
+async def test_without_policies_nothing_can_have_expired(office: Office, lab: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^\[retention\] policies has none$"):
+        await find_meant(await work_on(office, lab), {"expired": True})
+
+
+async def test_patients_are_meant_by_ids(office: Office, lab: str) -> None:
+    report = await of_patient(office, lab, "R-1", KEY[1])
+    await of_patient(office, lab, "R-2", "AAB999999")
+    work = await work_on(office, lab)
+    (id_,) = await patients_by_identifier(KEY, tenant=work.tenant, context=work.context)
+
+    assert (await find_meant(work, {"patients": [f"Patient/{id_}"]})).ids == [report.id]

@@ -1,0 +1,116 @@
+"""Which addresses and names in settings are a warning, and which are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fhirpub.cli.advice.settings import advise
+from fhirpub.config.settings import Config, ServerConfig
+from tests.unit.cli.advice.configs import production
+
+
+def warnings_of(config: Config) -> list[str]:
+    return [finding.text for finding in advise(config)]
+
+
+def config_of(host: str, **server: object) -> Config:
+    return Config(server=ServerConfig(host=host, **server))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_address_for_all_networks_needs_a_url(host: str) -> None:
+    (warning,) = warnings_of(config_of(host))
+
+    assert warning.startswith("[server] base_url is not set: links in responses begin with http")
+    assert warnings_of(config_of(host, base_url="https://fhir.lab")) == []
+
+
+def test_an_internal_address_needs_no_url() -> None:
+    assert warnings_of(config_of("127.0.0.1")) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "metrics", "is_warned"),
+    [
+        ("127.0.0.1", 9100, "0.0.0.0", True),
+        ("127.0.0.1", 9100, "::", True),
+        ("127.0.0.1", 0, "0.0.0.0", False),
+        ("127.0.0.1", 9100, "127.0.0.1", False),
+        ("0.0.0.0", 9100, "0.0.0.0", False),
+    ],
+)
+def test_metrics_that_are_more_open_than_the_service_are_a_warning(
+    host: str, port: int, metrics: str, *, is_warned: bool
+) -> None:
+    config = replace(
+        config_of(host, base_url="https://fhir.lab"),
+        metrics=replace(Config().metrics, host=metrics, port=port),
+    )
+
+    found = [one for one in warnings_of(config) if one.startswith("[metrics]")]
+
+    said = (
+        f"[metrics] host {metrics}: readable from all networks without a token:"
+        " name an internal address"
+    )
+    assert found == [said] * is_warned
+
+
+@pytest.mark.parametrize(
+    ("proxies", "wide"),
+    [
+        (["10.0.0.0/8"], []),
+        (["0.0.0.0/0"], ["0.0.0.0/0"]),
+        (["::/0", "10.0.0.1", "10.0.0.1/0"], ["::/0", "10.0.0.1/0"]),
+        (["10.0.0.9/8"], []),
+    ],
+)
+def test_proxies_that_are_every_address_are_a_warning(proxies: list[str], wide: list[str]) -> None:
+    advice = "every client can claim any address: name the proxies only"
+
+    assert warnings_of(production(trusted_proxies=proxies)) == [
+        f"[server] trusted_proxies: {one}: {advice}" for one in wide
+    ]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "said"),
+    [
+        ("https://fhir.lab", None),
+        ("https://fhir.example.org/x", "is still an example"),
+        ("https://example.com", "is still an example"),
+        ("https://myexample.org", None),
+        ("http://fhir.lab", "should be an https:// URL"),
+    ],
+)
+def test_an_issuer_is_a_url_of_its_own(issuer: str, said: str | None) -> None:
+    config = production()
+
+    found = warnings_of(replace(config, auth=replace(config.auth, issuer=issuer)))
+
+    assert len(found) == (said is not None)
+    assert all(one.startswith(f"[auth] issuer {said}") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://fhir.lab", "should be the https:// URL"),
+        ("", "should be the https:// URL"),
+        ("https://fhir.example.org", "is still an example: https://fhir.example.org"),
+        ("https://example:8080", "is still an example"),
+    ],
+)
+def test_a_url_in_production_is_the_one_that_clients_use(url: str, said: str) -> None:
+    (warning,) = warnings_of(production(base_url=url))
+
+    assert warning.startswith(f"[server] base_url {said}")
+
+
+def test_names_and_protection_are_no_matter_outside_production() -> None:
+    config = production(base_url="http://fhir.example.org", trusted_proxies=[])
+
+    assert len(warnings_of(config)) > 1
+    assert warnings_of(replace(config, auth=replace(config.auth, environment="sandbox"))) == []

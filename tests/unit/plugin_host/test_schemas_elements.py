@@ -1,0 +1,137 @@
+"""Elements of other types, statuses, and schemas that types bring together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import PluginError
+from fhirpub.fhir.schema import own_schemas
+from fhirpub.plugin_api import IdentifierRule, SearchParameter
+from fhirpub.plugin_host.schemas import _against, compile_schema, schema_and_element_problems
+from tests.unit.plugin_host.test_schemas import FLAG, REPORT, with_schema
+
+
+def problems(**fields: Any) -> list[str]:
+    return _against(own_schemas(), replace(REPORT, **fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"times": ("status",)},
+            "times: status is of type diagnostic-report-status, not dateTime or instant",
+        ),
+        (
+            {"codings": ("status",)},
+            "codings: status is of type diagnostic-report-status, not CodeableConcept or Coding",
+        ),
+        (
+            {"attachments": ("code",)},
+            "attachments: code is of type CodeableConcept, not Attachment",
+        ),
+        (
+            {"identifier": IdentifierRule(elements=("code",))},
+            "identifier: code is of type CodeableConcept, not Identifier",
+        ),
+        ({"updatable": frozenset({"nothing"})}, "updatable: there is no element nothing"),
+        ({"summary": ("nothing",)}, "summary: there is no element nothing"),
+    ],
+)
+def test_an_element_has_the_type_that_its_use_needs(fields: dict[str, Any], said: str) -> None:
+    assert problems(**fields) == [f"DiagnosticReport: {said}"]
+
+
+def test_the_usual_identifier_need_not_be_in_a_schema() -> None:
+    assert problems(identifier=IdentifierRule()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "is_right"),
+    [
+        ("reference", "subject", True),
+        ("reference", "status", False),
+        ("token", "status", True),
+        ("token", "subject", True),
+    ],
+)
+def test_only_a_reference_is_searched_as_one(kind: Any, path: str, *, is_right: bool) -> None:
+    parameter = SearchParameter(name="x", type=kind, paths=(path,))
+
+    found = problems(search=(parameter,))
+
+    said = "search parameter x: status is of type diagnostic-report-status, not Reference"
+    assert found == ([] if is_right else [f"DiagnosticReport: {said}"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"create_statuses": frozenset({"finale"})},
+            "create_statuses: there is no status finale; did you mean final?",
+        ),
+        (
+            {"update_statuses": frozenset({"ammended"})},
+            "update_statuses: there is no status ammended; did you mean amended?",
+        ),
+        (
+            {"state_flow": {"finale": frozenset({"amended"})}},
+            "state_flow: there is no status finale; did you mean final?",
+        ),
+        (
+            {"state_flow": {"final": frozenset({"ammended"})}},
+            "state_flow: there is no status ammended; did you mean amended?",
+        ),
+    ],
+)
+def test_a_status_that_the_type_does_not_have_is_named(fields: dict[str, Any], said: str) -> None:
+    assert problems(**fields) == [f"DiagnosticReport: {said}"]
+
+
+def test_elements_of_a_type_with_our_schema_are_checked_by_ours() -> None:
+    declared = replace(REPORT, summary=("nothing",))
+
+    (said,) = schema_and_element_problems(declared)
+
+    assert said.startswith("DiagnosticReport: summary: there is no element nothing")
+
+
+# All types together
+
+
+def test_schemas_know_ours_and_those_that_types_bring() -> None:
+    schemas = compile_schema(
+        {"DiagnosticReport": REPORT, "Flag": with_schema(FLAG)}, {"DiagnosticReport": "a"}
+    )
+
+    assert schemas.knows("Flag")
+    assert schemas.knows("DiagnosticReport")
+    assert compile_schema({"DiagnosticReport": REPORT}, {}) is own_schemas()
+    assert not own_schemas().knows("Flag")
+
+
+def test_a_problem_names_the_plugin_of_its_type() -> None:
+    types = {
+        "DiagnosticReport": replace(REPORT, summary=("nothing",)),
+        "Observation": replace(REPORT, name="Observation", summary=("nothing",)),
+    }
+
+    with pytest.raises(PluginError) as refused:
+        compile_schema(types, {"DiagnosticReport": "one", "Observation": "two"})
+
+    first, second = str(refused.value).splitlines()
+    assert first.startswith("plugin one: DiagnosticReport: summary: there is no element nothing")
+    assert second.startswith("plugin two: Observation: summary: there is no element nothing")
+
+
+def test_a_schema_that_cannot_be_compiled_is_named_with_its_plugin() -> None:
+    wrong = with_schema(FLAG | {"type": "nonsense"})
+
+    with pytest.raises(PluginError) as refused:
+        compile_schema({"Flag": wrong}, {"Flag": "two"})
+
+    assert all(line.startswith("plugin two: Flag: ") for line in str(refused.value).splitlines())

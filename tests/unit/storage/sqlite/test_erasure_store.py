@@ -1,0 +1,89 @@
+"""Orders, holds and deliveries of an erasure, as a store in a file has them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.app.stores import open_store
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.storage.erasure.contract import ErasedDeliveries, Erasure, Hold
+from fhirpub.storage.store import Store
+from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
+from fhirpub.testing.samples import LAB, OTHER, REPORT
+
+ORDER = Erasure(
+    tenant=LAB,
+    type=REPORT,
+    id="a",
+    ordered=11,
+    operator="eve",
+    reason="order 7",
+    allows_reuse=True,
+    version=3,
+    finished=12,
+)
+HOLD = Hold(tenant=LAB, type=REPORT, id="a", since=5, operator="eve", reason="case 4")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[Store]:
+    config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/fhirpub.db"))
+    async with open_store(config) as store:
+        yield store
+
+
+async def test_an_order_is_read_as_it_was_put(store: Store) -> None:
+    await store.put_erasure(ORDER)
+    other = replace(ORDER, id="b", allows_reuse=False, version=0, finished=None)
+    await store.put_erasure(other)
+
+    assert list(await store.erasures()) == [ORDER, other]
+    assert list(await store.erasures(unfinished=True)) == [other]
+
+
+async def test_orders_are_of_a_tenant_behind_a_place_and_up_to_a_limit(store: Store) -> None:
+    orders = [replace(ORDER, tenant=tenant, id=id_) for tenant in (LAB, OTHER) for id_ in "abc"]
+    for one in orders:
+        await store.put_erasure(one)
+
+    mine = [one for one in orders if one.tenant == LAB]
+    assert list(await store.erasures(tenant=LAB)) == mine
+    assert list(await store.erasures(tenant=LAB, limit=2)) == mine[:2]
+    assert list(await store.erasures(tenant=LAB, after=(LAB, "a"))) == mine[1:]
+
+
+async def test_a_hold_is_read_as_it_was_put_until_it_is_deleted(store: Store) -> None:
+    await store.put_hold(HOLD)
+    await store.put_hold(replace(HOLD, tenant=OTHER))
+
+    assert list(await store.holds(LAB)) == [HOLD]
+    assert await store.delete_hold(LAB, (REPORT, "a"))
+    assert not await store.delete_hold(LAB, (REPORT, "a"))
+    assert list(await store.holds(LAB)) == []
+    assert list(await store.holds(OTHER)) == [replace(HOLD, tenant=OTHER)]
+
+
+async def test_deliveries_of_an_event_lose_their_content_once(store: Store) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    for number, event in enumerate(("e1.1", "e1.2", "e2.1"), 1):
+        await store.append([a_delivery(endpoint.id, number, event_id=event, body=b"secret")])
+
+    first = await store.erase_deliveries(LAB, "e1", lambda _body: b"{}")
+    again = await store.erase_deliveries(LAB, "e1", lambda _body: b"{}")
+    theirs = await store.erase_deliveries(OTHER, "e2", lambda _body: b"{}")
+
+    assert [first.changed, again.changed, theirs.changed] == [2, 0, 0]
+    assert again == ErasedDeliveries(0, 0)
+
+
+async def test_nothing_is_written_of_deliveries_that_have_no_content(store: Store) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    await store.append([a_delivery(endpoint.id, event_id="e1", body=b"{}")])
+
+    assert await store.erase_deliveries(LAB, "e1", lambda body: body) == ErasedDeliveries(0, 0)
