@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fhirpub.cli.advice.settings import advise
+from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.settings import Config, ServerConfig
 from tests.unit.cli.advice.configs import production
 
@@ -114,3 +115,12 @@ def test_names_and_protection_are_no_matter_outside_production() -> None:
 
     assert len(warnings_of(config)) > 1
     assert warnings_of(replace(config, auth=replace(config.auth, environment="sandbox"))) == []
+
+
+@pytest.mark.parametrize(("issuer", "is_warned"), [("", True), ("https://login.lab", False)])
+def test_a_console_without_passkeys_needs_a_provider(issuer: str, *, is_warned: bool) -> None:
+    console = ConsoleConfig(enabled=True, base_url="https://192.0.2.1", oidc_issuer=issuer)
+
+    found = warnings_of(replace(production(), console=console))
+
+    assert [one.startswith("the console has no passkeys: ") for one in found] == [True] * is_warned

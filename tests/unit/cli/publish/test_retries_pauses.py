@@ -162,3 +162,13 @@ def test_only_a_quota_of_more_than_a_minute_is_used_up(
 )
 def test_a_pause_that_is_asked_for_is_at_most_a_minute(after: str | None, seconds: float) -> None:
     assert retry_after(response(503, after)) == seconds
+
+
+async def test_a_pause_that_is_no_longer_than_ours_is_noted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = Line(monkeypatch, response(503, "1"), response(503, "1"), response(201))
+
+    await line.result(pauses=[1, 1])
+
+    assert len(line.notes) == 1

@@ -193,6 +193,7 @@ def test_nothing_is_sent_to_an_endpoint_that_its_client_reads(
 def test_a_trial_over_http_counts_once_among_four(
     lab: Integrator, path: str, name: str, running: int, status: int
 ) -> None:
+    assert isinstance(lab.service, RunningService)
     with ExitStack() as others:
         for _number in range(running):
             others.enter_context(lab.service.services.endpoints.admit_trial(lab.tenant.id))
