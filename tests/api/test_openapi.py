@@ -1,6 +1,7 @@
 """The OpenAPI document describes the interface correctly and completely.
 
 With ``HYPOTHESIS=long`` in the environment schemathesis tries far more, with every resource type.
+With ``scripts/test --full`` it also tries each boundary of each operation.
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ from tests.waiting import wait_until
 _HERE = Path(__file__).parent
 _LONG = variable("HYPOTHESIS") == "long"
 _EXAMPLES = {"stateful": 10}
+_BOUNDARIES = pytest.param(
+    "coverage",
+    marks=pytest.mark.skipif(
+        not variable("FHIRPUB_TEST_FULL"), reason="a long test: scripts/test --full"
+    ),
+)
 _UNREACHABLE = "http://127.0.0.1:1/"
 
 
@@ -356,7 +363,7 @@ def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
 
 
 # One run for all operations takes three times as long: it builds bodies from earlier responses.
-@pytest.mark.parametrize("phase", ["examples", "coverage", "fuzzing", "stateful"])
+@pytest.mark.parametrize("phase", ["examples", _BOUNDARIES, "fuzzing", "stateful"])
 def test_what_it_says_holds_whatever_is_sent(
     tried: RunningService, given: dict[str, str], tmp_path: Path, phase: str
 ) -> None:
