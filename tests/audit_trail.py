@@ -11,7 +11,7 @@ import orjson
 from fhirpub.audit.chain import ENTRY_SPAN_MS, next_blocks, records_of, time_of
 from fhirpub.audit.record import Access, Agent, encode
 from fhirpub.storage.audit_contract import AuditStore
-from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.testing.service import Answer, Integrator, RunningService
 
 NOON = 1_800_000_000_000
 """2027-01-15T08:00:00Z, when the trails of tests begin."""
@@ -64,3 +64,15 @@ def read_chain(lab: Integrator, tenant: str) -> list[dict[str, Any]]:
 
 def _span_of(record: bytes) -> int:
     return time_of(record) // ENTRY_SPAN_MS
+
+
+def events_found(answer: Answer) -> list[dict[str, Any]]:
+    """Return the events of a page of a search."""
+    assert answer.status == 200, answer.body
+    entries = answer.json.get("entry", [])
+    return [one["resource"] for one in entries if one["search"]["mode"] == "match"]
+
+
+def actions_found(answer: Answer) -> list[str]:
+    """Return what the events of a page of a search record."""
+    return [event["subtype"][-1]["code"] for event in events_found(answer)]

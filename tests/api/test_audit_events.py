@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -14,7 +13,7 @@ from fhirpub.audit.record import Agent
 from fhirpub.config.audit import AuditConfig
 from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.audit_trail import CLIENT, NOON, a_record, fill
+from tests.audit_trail import CLIENT, NOON, a_record, actions_found, events_found, fill
 
 BASE = "/fhir/r4/AuditEvent"
 SCOPE = ("system/AuditEvent.rs",)
@@ -63,16 +62,6 @@ def auditor(auditing: RunningService) -> Integrator:
     return auditor
 
 
-def found(answer: Answer) -> list[dict[str, Any]]:
-    assert answer.status == 200, answer.body
-    entries = answer.json.get("entry", [])
-    return [one["resource"] for one in entries if one["search"]["mode"] == "match"]
-
-
-def actions(answer: Answer) -> list[str]:
-    return [event["subtype"][-1]["code"] for event in found(answer)]
-
-
 def search(client: Integrator, query: str = "", **headers: str) -> Answer:
     return client.get(f"{BASE}?{query}" if query else BASE, **headers)
 
@@ -89,7 +78,7 @@ def test_a_search_without_parameters_returns_the_trail_the_newest_first(
 ) -> None:
     answer = search(auditor)
 
-    assert actions(answer) == ACTIONS
+    assert actions_found(answer) == ACTIONS
     assert "total" not in answer.json
     assert next_link(answer) == ""
 
@@ -137,19 +126,19 @@ def test_a_search_without_parameters_returns_the_trail_the_newest_first(
 def test_a_search_finds_the_events_that_its_parameters_describe(
     auditor: Integrator, query: str, expected: list[str]
 ) -> None:
-    assert actions(search(auditor, query, Prefer="handling=strict")) == expected
+    assert actions_found(search(auditor, query, Prefer="handling=strict")) == expected
 
 
 def test_an_absolute_url_of_the_service_names_a_patient(auditor: Integrator) -> None:
     url = f"{auditor.service.base_url}/fhir/r4/{PATIENT}"
 
-    assert actions(search(auditor, f"patient={url}")) == ["read", "read"]
+    assert actions_found(search(auditor, f"patient={url}")) == ["read", "read"]
 
 
 def test_the_issuer_is_the_system_of_the_ids_of_clients(auditor: Integrator) -> None:
     query = f"agent:identifier={auditor.service.base_url}|{CLIENT.client}"
 
-    assert len(found(search(auditor, query))) == 7
+    assert len(events_found(search(auditor, query))) == 7
 
 
 def test_a_search_by_form_finds_the_same(auditor: Integrator) -> None:
@@ -158,25 +147,25 @@ def test_a_search_by_form_finds_the_same(auditor: Integrator) -> None:
 
     answer = auditor.request("POST", f"{BASE}/_search?outcome=0", form, kind)
 
-    assert actions(answer) == ["read"]
+    assert actions_found(answer) == ["read"]
 
 
 def test_ids_of_events_find_them(auditor: Integrator) -> None:
-    ids = [event["id"] for event in found(search(auditor))]
+    ids = [event["id"] for event in events_found(search(auditor))]
     strange = f"{ids[0]}9999,{'0' * 12}-1-1,nothing"
 
     answer = search(auditor, f"_id={ids[7]},{ids[2]},{strange}")
 
-    assert actions(answer) == ["unauthenticated", "search"]
+    assert actions_found(answer) == ["unauthenticated", "search"]
 
 
 def test_pages_of_a_search_by_ids_lead_from_one_to_the_next(auditor: Integrator) -> None:
-    ids = ",".join(event["id"] for event in found(search(auditor)))
+    ids = ",".join(event["id"] for event in events_found(search(auditor)))
 
     first = search(auditor, f"_id={ids}&_count=5")
     second = auditor.get(next_link(first))
 
-    assert actions(first) + actions(second) == ACTIONS
+    assert actions_found(first) + actions_found(second) == ACTIONS
     assert next_link(second) == ""
 
 
@@ -194,10 +183,10 @@ def test_pages_lead_through_all_blocks_without_a_gap(auditing: RunningService, c
     while next_link(pages[-1]):
         pages.append(client.get(next_link(pages[-1])))
 
-    recorded = [event["recorded"] for page in pages for event in found(page)]
+    recorded = [event["recorded"] for page in pages for event in events_found(page)]
     assert len(recorded) == len(times)
     assert recorded == sorted(recorded, reverse=True)
-    assert all(len(found(page)) == count for page in pages[:-1])
+    assert all(len(events_found(page)) == count for page in pages[:-1])
 
 
 def test_a_search_reads_few_blocks_and_leads_on_from_an_empty_page(
@@ -210,8 +199,8 @@ def test_a_search_reads_few_blocks_and_leads_on_from_an_empty_page(
     first = search(client, "subtype=batch")
     second = client.get(next_link(first))
 
-    assert found(first) == []
-    assert actions(second) == ["batch"]
+    assert events_found(first) == []
+    assert actions_found(second) == ["batch"]
     assert next_link(second) == ""
 
 
@@ -258,7 +247,7 @@ def test_an_unknown_parameter_is_reported_with_the_one_that_was_meant(
 
     (outcome,) = (e["resource"] for e in answer.json["entry"] if e["search"]["mode"] == "outcome")
     said = [issue["diagnostics"] for issue in outcome["issue"]]
-    assert actions(answer) == ["read"]
+    assert actions_found(answer) == ["read"]
     assert "did you mean patient?" in said[0]
     assert "agent has no value" in said[1]
 
@@ -268,7 +257,7 @@ def test_what_the_trail_cannot_do_is_unknown(auditor: Integrator, query: str) ->
     lenient = search(auditor, query)
     strict = search(auditor, query, Prefer="handling=strict")
 
-    assert actions(lenient) == ACTIONS
+    assert actions_found(lenient) == ACTIONS
     assert strict.problems == ["parameter-unknown"]
 
 
@@ -286,7 +275,7 @@ def test_too_many_values_are_refused(auditor: Integrator) -> None:
 
 
 def test_an_event_is_read_as_it_was_found(auditor: Integrator) -> None:
-    for event in found(search(auditor)):
+    for event in events_found(search(auditor)):
         answer = auditor.get(f"{BASE}/{event['id']}")
 
         assert answer.json == event
@@ -294,7 +283,7 @@ def test_an_event_is_read_as_it_was_found(auditor: Integrator) -> None:
 
 
 def test_an_event_says_who_read_what_of_which_patient(auditor: Integrator) -> None:
-    event = found(search(auditor, "date=2027-01-15T08:00:00Z"))[0]
+    event = events_found(search(auditor, "date=2027-01-15T08:00:00Z"))[0]
 
     assert event["meta"]["profile"] == [
         "https://profiles.ihe.net/ITI/BALP/StructureDefinition/IHE.BasicAudit.PatientRead"
@@ -304,18 +293,18 @@ def test_an_event_says_who_read_what_of_which_patient(auditor: Integrator) -> No
 
 
 def test_the_query_of_a_search_is_in_its_event(auditor: Integrator) -> None:
-    (event,) = found(search(auditor, "subtype=search"))
+    (event,) = events_found(search(auditor, "subtype=search"))
 
     (query,) = (one["query"] for one in event["entity"] if "query" in one)
     assert base64.b64decode(query) == b"patient=1&_count=2"
 
 
 def test_an_event_can_be_asked_for_in_xml_and_in_part(auditor: Integrator) -> None:
-    event = found(search(auditor))[0]
+    event = events_found(search(auditor))[0]
 
     xml = auditor.get(f"{BASE}/{event['id']}?_format=xml")
     part = auditor.get(f"{BASE}/{event['id']}?_elements=recorded")
-    parts = found(search(auditor, "_elements=recorded"))
+    parts = events_found(search(auditor, "_elements=recorded"))
 
     assert xml.headers["content-type"] == "application/fhir+xml"
     assert b"<AuditEvent " in xml.body
@@ -330,7 +319,7 @@ def test_a_search_can_be_answered_in_xml(auditor: Integrator) -> None:
 
 
 def test_a_head_request_returns_the_headers_alone(auditor: Integrator) -> None:
-    event = found(search(auditor))[0]
+    event = events_found(search(auditor))[0]
 
     answer = auditor.request("HEAD", f"{BASE}/{event['id']}")
 
@@ -349,7 +338,7 @@ def test_a_head_request_returns_the_headers_alone(auditor: Integrator) -> None:
 def test_conditions_are_those_of_other_reads(
     auditor: Integrator, headers: dict[str, str], status: int
 ) -> None:
-    event = found(search(auditor))[0]
+    event = events_found(search(auditor))[0]
 
     answer = auditor.request("GET", f"{BASE}/{event['id']}", headers=headers)
 
@@ -358,7 +347,7 @@ def test_conditions_are_those_of_other_reads(
 
 @pytest.mark.parametrize("end", ["-1-99", "-99-0", "-0-0", "-1", ""])
 def test_an_event_that_there_is_not_is_404(auditor: Integrator, end: str) -> None:
-    prefix = found(search(auditor))[0]["id"].partition("-")[0]
+    prefix = events_found(search(auditor))[0]["id"].partition("-")[0]
 
     answer = auditor.get(f"{BASE}/{prefix}{end}")
 
@@ -367,7 +356,7 @@ def test_an_event_that_there_is_not_is_404(auditor: Integrator, end: str) -> Non
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 def test_an_event_cannot_be_changed(auditor: Integrator, method: str) -> None:
-    event = found(search(auditor))[0]
+    event = events_found(search(auditor))[0]
 
     answer = auditor.request(method, f"{BASE}/{event['id']}", {"resourceType": "AuditEvent"})
 
@@ -381,7 +370,7 @@ def test_an_event_cannot_be_changed(auditor: Integrator, method: str) -> None:
 def test_an_event_of_another_tenant_is_404(auditing: RunningService, auditor: Integrator) -> None:
     other = auditing.integrator("Another", scopes=SCOPE)
     fill(auditing, other.tenant.id, RECORDS)
-    event = found(search(auditor))[0]
+    event = events_found(search(auditor))[0]
 
     answer = other.get(f"{BASE}/{event['id']}")
 
@@ -392,10 +381,10 @@ def test_a_tenant_finds_its_own_events_alone(
     auditing: RunningService, auditor: Integrator
 ) -> None:
     other = auditing.integrator("Empty", scopes=SCOPE)
-    event = found(search(auditor))[0]
+    event = events_found(search(auditor))[0]
 
     for query in ("", f"patient={PATIENT}", f"_id={event['id']}"):
-        assert found(search(other, query)) == []
+        assert events_found(search(other, query)) == []
 
 
 @pytest.mark.parametrize("scopes", [(), ("system/*.cruds",), ("system/DiagnosticReport.rs",)])
@@ -423,7 +412,7 @@ def test_reading_and_finding_are_two_permissions(auditing: RunningService) -> No
     reader = auditing.integrator("Reader", scopes=("system/AuditEvent.r",))
     finder = auditing.another_client(reader.tenant, scopes=("system/AuditEvent.s",))
     fill(auditing, reader.tenant.id, RECORDS)
-    event = found(search(finder))[0]
+    event = events_found(search(finder))[0]
 
     assert reader.get(f"{BASE}/{event['id']}").status == 200
     assert finder.get(f"{BASE}/{event['id']}").status == 403
@@ -454,7 +443,7 @@ def test_the_statement_declares_every_parameter(auditor: Integrator) -> None:
     answer = search(auditor, "&".join(f"{name}=2027" for name in names), Prefer="handling=strict")
 
     assert [one["code"] for one in declared["interaction"]] == ["read", "search-type"]
-    assert found(answer) == []
+    assert events_found(answer) == []
 
 
 def test_a_batch_can_search_the_trail(auditor: Integrator) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
 
+from fhirpub.storage.sqlite.database import Database
 from fhirpub.storage.sqlite.files import make_tables
 from fhirpub.storage.sqlite.schema import make_addition
 
@@ -34,3 +35,17 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connect
     """A connection to a file for all tests of a module."""
     with _opened(tmp_path_factory.mktemp("store") / "fhirpub.db") as connection:
         yield connection
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file in a folder, neither of which exists."""
+    return tmp_path / "folder" / "fhirpub.db"
+
+
+@pytest.fixture
+async def database(path: Path) -> AsyncGenerator[Database]:
+    """The file at ``path``, open."""
+    database = Database(path, 10)
+    yield database
+    await database.close()

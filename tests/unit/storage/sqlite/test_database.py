@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,18 +22,6 @@ from fhirpub.testing.samples import LAB, OTHER, a_version
 
 _PUT = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
 _MOMENT = "SELECT moment FROM probe"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "folder" / "fhirpub.db"
-
-
-@pytest.fixture
-async def database(path: Path) -> AsyncGenerator[Database]:
-    database = Database(path, 10)
-    yield database
-    await database.close()
 
 
 class Opened(DatabaseMixin):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,6 @@ from fhirpub.storage.sqlite.files import make_file
 
 _PUT = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
 _MOMENT = "SELECT moment FROM probe"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "folder" / "fhirpub.db"
-
-
-@pytest.fixture
-async def database(path: Path) -> AsyncGenerator[Database]:
-    database = Database(path, 10)
-    yield database
-    await database.close()
 
 
 def open_files(path: Path) -> list[str]:

@@ -110,6 +110,6 @@ class Process:
         return {*self.dispatcher._lines}
 
     async def settle(self) -> None:
-        """Let the attempts that are under way end."""
+        """Let the attempts that were begun end."""
         await asyncio.gather(*self.dispatcher._under_way, return_exceptions=True)
         await asyncio.sleep(0)

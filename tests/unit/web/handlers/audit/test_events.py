@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from fhirpub.config.audit import AuditConfig
 from fhirpub.config.settings import Config
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.audit_trail import NOON, a_record, fill, read_chain
+from tests.audit_trail import NOON, a_record, actions_found, events_found, fill, read_chain
 
 BASE = "/fhir/r4/AuditEvent"
 SCOPE = ("system/AuditEvent.rs",)
@@ -39,16 +38,6 @@ def auditor(auditing: RunningService) -> Integrator:
     return auditor
 
 
-def found(answer: Answer) -> list[dict[str, Any]]:
-    assert answer.status == 200, answer.body
-    entries = answer.json.get("entry", [])
-    return [one["resource"] for one in entries if one["search"]["mode"] == "match"]
-
-
-def actions(answer: Answer) -> list[str]:
-    return [event["subtype"][-1]["code"] for event in found(answer)]
-
-
 def links(answer: Answer) -> dict[str, str]:
     return {one["relation"]: one["url"] for one in answer.json["link"]}
 
@@ -56,13 +45,13 @@ def links(answer: Answer) -> dict[str, str]:
 def test_events_are_found_newest_first(auditor: Integrator) -> None:
     answer = auditor.get(BASE)
 
-    assert actions(answer) == ACTIONS
+    assert actions_found(answer) == ACTIONS
     assert links(answer) == {"self": f"{auditor.service.base_url}{BASE}"}
     assert answer.json["type"] == "searchset"
 
 
 def test_an_event_is_read_by_its_id_as_it_is_found(auditor: Integrator) -> None:
-    for event in found(auditor.get(BASE)):
+    for event in events_found(auditor.get(BASE)):
         answer = auditor.get(f"{BASE}/{event['id']}")
 
         assert (answer.status, answer.json) == (200, event)
@@ -77,7 +66,7 @@ def test_an_event_is_addressed_below_the_base(auditor: Integrator) -> None:
 
 @pytest.mark.parametrize("made_up", ["x", "0" * 12 + "-1-1", "{}9"])
 def test_an_id_that_was_made_up_leads_nowhere(auditor: Integrator, made_up: str) -> None:
-    known = found(auditor.get(BASE))[0]["id"]
+    known = events_found(auditor.get(BASE))[0]["id"]
 
     answer = auditor.get(f"{BASE}/{made_up.format(known)}")
 
@@ -89,8 +78,8 @@ def test_an_event_of_another_tenant_is_not_found(
 ) -> None:
     other = auditing.integrator("Other", scopes=SCOPE)
 
-    assert other.get(f"{BASE}/{found(auditor.get(BASE))[0]['id']}").status == 404
-    assert actions(other.get(BASE)) == []
+    assert other.get(f"{BASE}/{events_found(auditor.get(BASE))[0]['id']}").status == 404
+    assert actions_found(other.get(BASE)) == []
 
 
 def test_a_form_finds_what_a_url_finds(auditor: Integrator) -> None:
@@ -98,7 +87,8 @@ def test_a_form_finds_what_a_url_finds(auditor: Integrator) -> None:
 
     answer = auditor.request("POST", f"{BASE}/_search", b"subtype=search", kind)
 
-    assert actions(answer) == actions(auditor.get(f"{BASE}?subtype=search")) == ["search"]
+    by_url = actions_found(auditor.get(f"{BASE}?subtype=search"))
+    assert actions_found(answer) == by_url == ["search"]
 
 
 # Pages.
@@ -109,7 +99,7 @@ def test_pages_lead_from_one_to_the_next(auditor: Integrator) -> None:
     while "next" in links(pages[-1]):
         pages.append(auditor.get(links(pages[-1])["next"]))
 
-    assert [action for page in pages for action in actions(page)] == ACTIONS
+    assert [action for page in pages for action in actions_found(page)] == ACTIONS
     assert "_count=1" in links(pages[0])["self"]
     assert "_cursor=" not in links(pages[0])["self"]
     assert "_cursor=" in links(pages[1])["self"]
@@ -146,7 +136,7 @@ def test_an_unknown_parameter_is_a_remark_or_refused_if_that_is_wanted(
         one["resource"] for one in lenient.json["entry"] if one["search"]["mode"] == "outcome"
     )
     assert len(outcome["issue"]) == 2
-    assert actions(lenient) == ACTIONS
+    assert actions_found(lenient) == ACTIONS
     assert (strict.status, strict.issue_expressions) == (400, {"pateint"})
 
 
@@ -169,7 +159,7 @@ def test_a_search_without_a_match_has_no_entries(auditor: Integrator) -> None:
 def test_a_summary_has_a_part_of_each_event(
     auditor: Integrator, query: str, there: str, missing: str
 ) -> None:
-    whole, part = (found(auditor.get(f"{BASE}?{each}"))[-1] for each in ("", query))
+    whole, part = (events_found(auditor.get(f"{BASE}?{each}"))[-1] for each in ("", query))
 
     assert (there in part, "meta" in part or "id" in part) == (True, True)
     assert len(part) <= len(whole)
