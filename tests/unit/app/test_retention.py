@@ -131,4 +131,4 @@ async def test_the_rate_of_erasures_is_bounded(lab: Lab, monkeypatch: pytest.Mon
     monkeypatch.setattr("fhirpub.app.retention.asyncio.sleep", pause)
     await lab.round(erasures_per_minute=120)
 
-    assert [one for one in pauses if one] == [0.5]
+    assert pauses.count(0.5) == 1  # others are those of a busy store

@@ -104,7 +104,7 @@ async def followed(
     monkeypatch.setattr("fhirpub.app.secret_checks.asyncio.sleep", pause)
     with capture_logs() as lines:
         following = asyncio.create_task(follow_keys(SecretCipher([OLD], read=read)))
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 30)
         following.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await following

@@ -29,7 +29,7 @@ async def ask(port: int, start: str, *lines: str, body: bytes = b"") -> tuple[st
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = [f"{start} HTTP/1.1", "Host: a", *lines, "Connection: close", "", ""]
     writer.write("\r\n".join(head).encode() + body)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         received = await reader.read()
     writer.close()
     begun, _, rest = received.partition(b"\r\n\r\n")

@@ -193,6 +193,6 @@ async def test_the_collector_has_the_path_of_traces(endpoint: str) -> None:
 async def test_what_is_closed_has_shut_its_exporter() -> None:
     traced = Traced(1.0)
 
-    await asyncio.wait_for(traced.tracer.close(), 5)
+    await asyncio.wait_for(traced.tracer.close(), 30)
 
     assert traced.collector.is_shut

@@ -213,7 +213,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def run_for(process: Process, store: WatchedStore, rounds: int) -> None:
     """Let the task run until it has asked the store so often."""
     task = asyncio.create_task(process.exchange.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while len(store.calls) < rounds:
             await asyncio.sleep(0.001)
     task.cancel()

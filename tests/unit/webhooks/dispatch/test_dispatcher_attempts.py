@@ -297,7 +297,7 @@ async def test_attempts_that_do_not_end_in_time_are_cancelled(process: Process) 
     process.sent.gate.clear()
     await process.begin()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await process.dispatcher.drain(asyncio.get_running_loop().time())
 
     assert process.dispatcher.depth() == 1
@@ -309,7 +309,7 @@ async def test_a_process_runs_until_it_is_stopped(process: Process) -> None:
     await process.store_deliveries(added, 1)
     running = asyncio.create_task(process.dispatcher.run())
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while process.sent.events != ["evt_1"]:
             await asyncio.sleep(0.001)
         process.dispatcher.stop()

@@ -225,7 +225,7 @@ async def test_on_one_loop_no_registration_waits(worker: WebhookWorker) -> None:
 async def test_the_lease_of_the_relay_is_released_at_the_end(
     store: Watched, clock: HandClock, worker: WebhookWorker
 ) -> None:
-    async with worker.running(), asyncio.timeout(10):
+    async with worker.running(), asyncio.timeout(30):
         while not worker._relay.leading:
             await asyncio.sleep(0.001)
 

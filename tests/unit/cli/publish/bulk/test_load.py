@@ -193,7 +193,7 @@ async def test_requests_in_flight_are_given_up_some_time_after_a_stop(
         await sending.waiting.wait()
         groups.stopped.set()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await asyncio.gather(load.run(), stop())
 
     assert (kept, sending.closed) == ([], 1)
@@ -206,7 +206,7 @@ async def test_a_signal_stops_once_and_is_known_afterwards(number: signal.Signal
     async with interruptible(stopped.set) as was_interrupted:
         before = was_interrupted()
         os.kill(os.getpid(), number)
-        await asyncio.wait_for(stopped.wait(), 10)
+        await asyncio.wait_for(stopped.wait(), 30)
 
     assert (before, was_interrupted()) == (False, True)
     assert not asyncio.get_running_loop().remove_signal_handler(number)
@@ -217,7 +217,7 @@ async def test_a_second_signal_ends_what_runs() -> None:
 
     async with interruptible(stopped.set) as was_interrupted:
         os.kill(os.getpid(), signal.SIGINT)
-        await asyncio.wait_for(stopped.wait(), 10)
+        await asyncio.wait_for(stopped.wait(), 30)
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(10)
         reached = True

@@ -348,7 +348,8 @@ def test_a_stop_between_attempts_cancels_what_waits(tmp_path: Path) -> None:
 
     async def stopping() -> bool:
         running = asyncio.create_task(followed.listener.run(FROM_START, begun.set))
-        await asyncio.sleep(0.5)
+        while not forwarding.sent:
+            await asyncio.sleep(0.001)
         followed.listener.stop(running)
         await asyncio.wait([running])
         return running.cancelled()
