@@ -131,11 +131,12 @@ async def test_the_secrets_of_all_tenants_are_encrypted_again(
     office: Office, lis: str, other: str
 ) -> None:
     await office.run(endpoints.ADD, tenant=other, url=URL)
+    office.store.cipher.use([bytes(range(32)), *office.store.cipher.keys])
     before = len(await office.records())
 
-    done = await office.run(acts.RESEAL)
+    done = [await office.run(acts.RESEAL) for _ in range(2)]
 
-    assert done["resealed"] >= 0
+    assert done == [{"resealed": 2}, {"resealed": 0}]
     assert {action for _, action, _, _ in (await office.records())[before:]} == {
         acts.RESEAL.audited_as
     }

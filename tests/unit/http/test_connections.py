@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
 from tornado.netutil import bind_sockets
 
-from fhirpub.http.connections import ConnectionLimits, ConnectionTable
+from fhirpub.http.connections import (
+    ConnectionLimits,
+    ConnectionTable,
+    accept_some,
+    turn_away,
+)
 from fhirpub.http.server import Bounds, Server
 from tests.unit.http.test_server import Delegate
 
@@ -289,3 +294,33 @@ async def test_a_head_has_at_most_a_hundred_fields(fields: int, status: bytes) -
         line = await first_line(port, head)
 
     assert line.split()[1] == status  # the delegate of a service makes it a 431
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    (made,) = bind_sockets(0, address=LOCAL)
+    yield made
+    made.close()
+
+
+def test_of_many_connections_four_are_taken_at_a_time(listening: socket.socket) -> None:
+    clients = [socket.create_connection(listening.getsockname()) for _ in range(5)]
+
+    taken = [[one for one, _address in accept_some(listening)] for _ in range(2)]
+
+    assert [len(few) for few in taken] == [4, 1]
+    for one in [*clients, *taken[0], *taken[1]]:
+        one.close()
+
+
+def test_a_client_that_is_turned_away_can_read_why_though_it_has_sent_much(
+    listening: socket.socket,
+) -> None:
+    with socket.create_connection(listening.getsockname(), timeout=10) as client:
+        client.sendall(GET * 100)
+        ((accepted, address),) = accept_some(listening)
+
+        turn_away(accepted, b"HTTP/1.1 503 Busy\r\n\r\n")
+
+        assert (address, client.recv(100)) == (LOCAL, b"HTTP/1.1 503 Busy\r\n\r\n")
+        assert client.recv(100) == b""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from tornado.httputil import HTTPOutputError, RequestStartLine, ResponseStartLine
@@ -182,3 +184,51 @@ async def test_an_answer_ends_at_its_first_end(line: Line) -> None:
     exchange.close()
 
     assert (states, exchange.finished_at) == ([(True, False)], first)
+
+
+async def is_over(waiting: asyncio.Task[None]) -> bool:
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return waiting.done()
+
+
+async def test_an_answer_has_not_ended_before_it_is_finished(line: Line) -> None:
+    exchange = line.exchange()
+    exchange.write_headers(OK, length(2), b"a")
+    await asyncio.sleep(0)
+    waiting = asyncio.create_task(exchange.wait_ended())
+    before = await is_over(waiting)
+
+    exchange.write(b"b")
+    exchange.finish()
+    await waiting
+
+    assert not before
+
+
+async def test_an_answer_has_not_ended_before_its_last_byte_has_left(line: Line) -> None:
+    exchange = line.exchange()
+    size = 4_000_000
+    exchange.write_headers(OK, length(size), bytes(size))
+    exchange.finish()
+    waiting = asyncio.create_task(exchange.wait_ended())
+    before = await is_over(waiting)
+
+    line.client.settimeout(0)
+    left = size
+    while not waiting.done():
+        with suppress(BlockingIOError):
+            left -= len(line.client.recv(1_000_000))
+        await asyncio.sleep(0)
+
+    assert not before
+    assert left < size
+
+
+async def test_a_request_that_was_dropped_before_an_answer_has_ended(line: Line) -> None:
+    exchange = line.exchange()
+    exchange.close()
+
+    await exchange.wait_ended()
+
+    assert exchange.is_finished

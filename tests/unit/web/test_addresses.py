@@ -120,6 +120,8 @@ def test_nothing_that_was_sent_is_repeated(path: str) -> None:
         ("GET", f"{TYPE}/$register", ["POST", "OPTIONS"], "GET is not supported here: use POST"),
         ("BREW", f"{TYPE}/1", ["GET"], "this method is not supported here: use GET"),
         ("DELETE", "/openapi.json", ["GET"], "DELETE is not supported here: use GET"),
+        ("DELETE", "/fhir/r4", ["POST"], "DELETE is not supported here: use POST"),
+        ("GET", "/fhir/r4", ["POST"], "GET is not supported here: use POST"),
     ],
 )
 def test_a_method_is_refused_with_what_to_use(

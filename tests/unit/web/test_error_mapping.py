@@ -34,6 +34,7 @@ DETAILS = RequestProblem.INTERNAL_ERROR
         (errors.VersionConflict(target="1", current=2), 412, "conflict"),
         (errors.VersionReplaced(target="1", current=2), 412, "conflict"),
         (errors.PreconditionRequired(), 428, "required"),
+        (errors.NotAuthenticated("r", "x", DETAILS, token_sent=True), 401, "security"),
     ],
 )
 def test_a_refusal_has_its_status_and_issue(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
+from typing import cast
 
+import pytest
+from tornado.httputil import HTTPHeaders, RequestStartLine
+
+from fhirpub.config.settings import Config
 from fhirpub.errors import (
     Issue,
     NotPermitted,
@@ -14,8 +19,11 @@ from fhirpub.errors import (
 from fhirpub.problems import ContentProblem
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.error_mapping import AddressNotPermitted
-from fhirpub.web.observed import _named, _why, our_name
+from fhirpub.web.message.request import Request
+from fhirpub.web.observed import ObservedRequest, _named, _why, our_name
+from fhirpub.web.services import Services
 from tests.log_lines import caught_lines
+from tests.unit.runtime.tracing.traces import PARENT, TRACE, Traces
 
 ID = "00000000-0000-4000-8000-000000000000"
 REPORTS = "/fhir/r4/DiagnosticReport"
@@ -136,3 +144,74 @@ def test_a_quota_that_is_used_up_is_the_reason() -> None:
     problem = StorageQuotaExceeded("tenant_bytes")
 
     assert _why(problem, ADDRESS) == {"reason": "quota used up: tenant_bytes"}
+
+
+# Traces.
+
+
+def observed(tracer: Traces | None, *headers: tuple[str, str]) -> ObservedRequest:
+    given = HTTPHeaders()
+    for name, value in headers:
+        given.add(name, value)
+    line = RequestStartLine("GET", "/health/live", "HTTP/1.1")
+    connection = SimpleNamespace(context=SimpleNamespace(remote_ip=ADDRESS))
+    services = SimpleNamespace(tracer=tracer, config=Config(), request_ids=iter(["r-1"]))
+    return ObservedRequest(Request(line, given, connection), cast("Services", services))
+
+
+@pytest.mark.parametrize(("status", "failed"), [(200, False), (404, False), (500, True)])
+def test_the_span_of_a_request_ends_once_with_what_is_known(status: int, *, failed: bool) -> None:
+    tracer = Traces()
+    made = observed(tracer, ("Traceparent", PARENT))
+    made.begin_span()
+    made.status, made._length = status, 7
+
+    made.note_end()
+    made.note_end()
+
+    (span,) = tracer.spans
+    assert (span.name, span.kind) == (f"GET {made.route}", "server")
+    assert span.parent is not None
+    assert span.parent.header == PARENT
+    known = {
+        "http.request.method": "GET",
+        "http.route": made.route,
+        "fhirpub.request_id": "r-1",
+        "http.response.status_code": status,
+    }
+    assert span.ends == [(known, failed)]
+
+
+def test_a_request_that_was_cut_off_has_no_status_in_its_span() -> None:
+    tracer = Traces()
+    made = observed(tracer)
+    made.begin_span()
+
+    made.note_end()
+
+    ((attributes, _failed),) = tracer.spans[0].ends
+    assert "http.response.status_code" not in attributes
+
+
+def test_the_trace_of_a_request_is_that_of_its_span() -> None:
+    made = observed(Traces(), ("Traceparent", PARENT))
+    made.begin_span()
+
+    assert made.span is not None
+    assert made.trace == made.span.context
+    assert made.sampled_trace_id == TRACE
+
+
+@pytest.mark.parametrize(
+    "tracer", [None, Traces(is_sent=False)], ids=["no tracer", "a trace that is not sent"]
+)
+def test_without_a_span_the_trace_is_that_of_the_client(tracer: Traces | None) -> None:
+    made = observed(tracer, ("Traceparent", PARENT))
+    made.begin_span()
+
+    assert made.trace is not None
+    assert (made.trace.header, made.sampled_trace_id) == (PARENT, "")
+
+
+def test_without_a_span_and_a_header_there_is_no_trace() -> None:
+    assert observed(None).trace is None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -87,3 +88,26 @@ async def test_how_long_a_check_took_is_known_afterwards() -> None:
     await readiness.confirm()
 
     assert 0.009 < readiness.seconds < 1
+
+
+@pytest.mark.parametrize("ends", ["fails", "is cancelled"])
+async def test_a_check_that_all_have_left_ends_in_silence(ends: str) -> None:
+    problems: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, what: problems.append(what))
+    check = Check()
+    check.fails = True
+    readiness = Readiness(check)
+    leaving = asyncio.create_task(readiness.confirm())
+    await asyncio.sleep(0)
+    checking = readiness._checking
+    assert checking is not None
+    leaving.cancel()
+    await asyncio.sleep(0)
+    if ends == "is cancelled":
+        checking.cancel()
+    await asyncio.wait([checking])
+    del checking, leaving
+    await asyncio.sleep(0)
+    gc.collect()
+
+    assert problems == []

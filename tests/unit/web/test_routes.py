@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
 from fhirpub.errors import ConfigurationError, NotPermitted
+from fhirpub.interactions.context import Context
 from fhirpub.testing.service import RunningService
 from fhirpub.web.handlers import webhook_deliveries as deliveries
 from fhirpub.web.handlers import webhook_endpoints as endpoints
@@ -39,7 +41,7 @@ from fhirpub.web.handlers.token import KeysHandler, RevocationHandler, TokenHand
 from fhirpub.web.handlers.update import ConditionalUpdateHandler, UpdateHandler
 from fhirpub.web.handlers.validate import ValidateHandler
 from fhirpub.web.message.request import Request
-from fhirpub.web.routes import Route, Router
+from fhirpub.web.routes import Route, Router, _of_part
 
 R4 = "/fhir/r4"
 ONE = "/webhooks/v1/endpoints/e"
@@ -188,3 +190,20 @@ def test_what_breaks_http_is_refused_as_it_is(router: Router) -> None:
 def test_a_row_must_state_whether_it_needs_a_token(service: RunningService) -> None:
     with pytest.raises(ConfigurationError, match="/x does not state whether it needs a token"):
         Router(service.services, [Route("GET", "/x", BaseHandler)])
+
+
+def test_without_an_audit_trail_there_is_no_address_of_its_events(service: RunningService) -> None:
+    config = replace(service.config, audit=replace(service.config.audit, enabled=False))
+    path = f"{R4}/AuditEvent"
+
+    without = Router(replace(service.services, config=config)).handler(request("GET", path))
+
+    assert isinstance(without, NotFoundHandler)
+
+
+def test_patients_of_one_type_alone_are_parts_like_others() -> None:
+    context = SimpleNamespace(has_patients=False, members=())
+
+    found = _of_part("Patient", cast("Context", context))
+
+    assert [route.handler for route in found] == [PartHandler, PartVersionHandler]

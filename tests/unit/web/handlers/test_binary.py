@@ -83,9 +83,22 @@ def test_a_document_comes_as_fhir_to_who_asks_for_it(lab: Integrator, path: str)
     }
 
 
-def test_a_format_of_fhir_that_is_not_had_is_refused(lab: Integrator, path: str) -> None:
-    assert lab.get(f"{path}?_format=text/turtle").status in (200, 406)
-    assert lab.get(f"{path}?_format=application/fhir%2Bxml").body.startswith(b"<")
+def test_a_document_comes_as_fhir_in_xml_to_who_names_that_format(
+    lab: Integrator, path: str
+) -> None:
+    answer = lab.get(f"{path}?_format=application/fhir%2Bxml")
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/fhir+xml")
+    assert b'<Binary xmlns="http://hl7.org/fhir">' in answer.body
+    assert base64.b64encode(PDF) in answer.body
+
+
+def test_a_format_that_is_none_of_fhir_leaves_the_document_as_it_is(
+    lab: Integrator, path: str
+) -> None:
+    answer = lab.get(f"{path}?_format=text/turtle")
+
+    assert (answer.status, answer.body) == (200, PDF)
 
 
 @pytest.mark.parametrize(

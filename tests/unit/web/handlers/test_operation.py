@@ -97,8 +97,19 @@ def test_a_result_is_a_binary_to_who_asks_for_fhir(lab: Integrator, path: str) -
     }
 
 
-def test_a_format_of_fhir_that_is_not_had_is_refused(lab: Integrator, path: str) -> None:
-    assert lab.get(f"{path}/$page?_format=application/fhir%2Bxml").body.startswith(b"<")
+def test_a_result_is_a_binary_in_xml_to_who_names_that_format(lab: Integrator, path: str) -> None:
+    answer = lab.get(f"{path}/$page?_format=application/fhir%2Bxml")
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/fhir+xml")
+    assert b'<data value="%b"/>' % base64.b64encode(b"final[]") in answer.body
+
+
+def test_a_format_that_is_none_of_fhir_leaves_the_result_as_it_is(
+    lab: Integrator, path: str
+) -> None:
+    answer = lab.get(f"{path}/$page?_format=text/turtle")
+
+    assert (answer.status, answer.body) == (200, b"final[]")
 
 
 def test_a_wrong_parameter_is_refused(lab: Integrator, path: str) -> None:

@@ -44,13 +44,37 @@ def path(lab: Integrator) -> str:
 def test_an_answer_has_the_format_that_is_accepted(
     lab: Integrator, path: str, accept: str, wanted: str
 ) -> None:
-    assert lab.get(path, Accept=accept).headers["content-type"] == wanted
+    answer = lab.get(path, Accept=accept)
+
+    assert (answer.status, answer.headers["content-type"]) == (200, wanted)
 
 
 def test_a_format_in_the_query_comes_before_what_is_accepted(lab: Integrator, path: str) -> None:
     answer = lab.get(f"{path}?_format=xml", Accept="application/fhir+json")
 
-    assert answer.body.startswith(b"<")
+    assert answer.status == 200
+    assert b"<DiagnosticReport" in answer.body
+
+
+def test_a_report_without_documents_is_sent_as_it_is_stored(lab: Integrator) -> None:
+    body = register_body(uuid4().hex)
+    body.pop("presentedForm", None)
+    made = lab.register(body)
+
+    answer = lab.get(made.headers["location"].partition("/_history")[0])
+
+    assert (answer.status, answer.json["resourceType"]) == (200, "DiagnosticReport")
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_a_small_resource_is_sent_in_the_format_that_was_asked_for(
+    lab: Integrator, form: str
+) -> None:
+    answer = lab.get(f"{BASE}/metadata?_format={form}")
+
+    assert answer.status == 200
+    assert answer.headers["content-type"] == f"application/fhir+{form}"
+    assert b"CapabilityStatement" in answer.body
 
 
 def test_a_format_that_cannot_be_had_is_refused_in_json(lab: Integrator, path: str) -> None:

@@ -9,6 +9,8 @@ import pytest
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
 from fhirpub.errors import InvalidSearch
+from fhirpub.fhir.times import instant
+from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.handlers.webhook_deliveries import (
     HIGHEST_SEQUENCE,
@@ -214,3 +216,64 @@ def test_what_was_sent_to_others_is_not_shown(
 
 def test_others_replay_nothing(service: RunningService, endpoint: str) -> None:
     assert replay(service.integrator("Other"), endpoint, {"from_seq": 1}).status == 404
+
+
+@pytest.fixture
+def sent(service: RunningService, lab: Integrator, endpoint: str) -> str:
+    """The address of three deliveries: 1 and 2 of a minute, 3 of another type an hour later."""
+    name = endpoint.rpartition("/")[2]
+    made = [
+        a_delivery(
+            name,
+            number,
+            tenant=lab.tenant.id,
+            state="delivered",
+            event_type=kind,
+            resource=f"Patient/{number}",
+            created=created,
+            body=b"{}",
+        )
+        for number, kind, created in (
+            (1, "patient.created", NOW),
+            (2, "patient.created", NOW + 1_000),
+            (3, "patient.updated", NOW + 3_600_000),
+        )
+    ]
+    service.call(service.services.store.append(made))
+    return f"{endpoint}/deliveries"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", [3, 2, 1]),
+        ("event_type=patient.created", [2, 1]),
+        ("event_type=", [3, 2, 1]),
+        (f"since={instant(NOW + 1_000)}", [3, 2]),
+        (f"until={instant(NOW + 1_000)}", [1]),
+        (f"since={instant(NOW + 1)}&until={instant(NOW + 3_600_000)}", [2]),
+        ("resource=Patient/2", [2]),
+        ("status=delivered", [3, 2, 1]),
+        ("status=dead", []),
+        ("before=3", [2, 1]),
+        ("limit=2", [3, 2]),
+    ],
+)
+def test_each_parameter_selects_deliveries_newest_first(
+    lab: Integrator, sent: str, query: str, found: list[int]
+) -> None:
+    answer = lab.get(f"{sent}?{query}")
+
+    assert answer.status == 200
+    assert [one["sequence"] for one in answer.json["deliveries"]] == found
+
+
+def test_a_page_of_deliveries_names_the_next_one_with_the_same_query(
+    lab: Integrator, sent: str
+) -> None:
+    first = lab.get(f"{sent}?limit=2&status=delivered").json["next"]
+    following = lab.get(first.removeprefix(lab.service.base_url)).json
+
+    assert "status=delivered" in first
+    assert [one["sequence"] for one in following["deliveries"]] == [1]
+    assert following["next"] is None

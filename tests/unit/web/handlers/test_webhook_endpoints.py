@@ -90,6 +90,16 @@ def test_a_body_must_be_an_object(lab: Integrator, path: str, body: bytes) -> No
     assert (answer.status, answer.problems) == (400, ["body-unexpected"])
 
 
+@pytest.mark.parametrize("body", [b"[]", b'"a"', b"1", b"null"])
+@pytest.mark.parametrize("name", ["/replay", "/test", f"/{ROTATE}", "/token:rotate"])
+def test_the_body_of_an_act_must_be_an_object(
+    lab: Integrator, path: str, name: str, body: bytes
+) -> None:
+    answer = call(lab, "POST", path + name, body)
+
+    assert (answer.status, answer.problems) == (400, ["body-unexpected"])
+
+
 @pytest.mark.parametrize(
     ("kind", "status"),
     [("application/json", 200), ("application/json; charset=utf-8", 200), ("text/plain", 415)],

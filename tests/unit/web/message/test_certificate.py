@@ -51,6 +51,7 @@ def test_without_a_certificate_the_digest_is_empty(values: list[str]) -> None:
         [quote(PEM + PEM)],
         ["CN=ward"],
         ["-----BEGIN CERTIFICATE-----A-----END CERTIFICATE-----"],
+        ["-----BEGIN CERTIFICATE-----MAM=MAM=-----END CERTIFICATE-----"],
         ["-----BEGIN CERTIFICATE-----" + " " * 16_000],
     ],
 )

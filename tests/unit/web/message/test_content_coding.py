@@ -97,6 +97,10 @@ def test_the_same_body_is_encoded_into_the_same_bytes() -> None:
     assert gzip.decompress(encode_gzip(b"{}" * 100)) == b"{}" * 100
 
 
+def test_an_encoded_body_names_no_time() -> None:
+    assert encode_gzip(b"{}")[4:8] == bytes(4)
+
+
 @pytest.mark.parametrize(
     ("coding", "expected"),
     [("gzip", True), (" GZIP ", True), ("x-gzip", True), ("gzip, gzip", False), ("br", False)],

@@ -18,6 +18,7 @@ PDF = "application/pdf"
         ("../../etc/passwd", PDF, 'inline; filename="etc passwd.pdf"'),
         ("x", "no/such-type", 'inline; filename="x"'),
         ("x", "text/plain; charset=utf-8", 'inline; filename="x.txt"'),
+        ("x", " text/plain ; charset=utf-8", 'inline; filename="x.txt"'),
         (
             "Análisis",
             PDF,

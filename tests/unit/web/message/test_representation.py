@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from fhirpub.web.message.representation import Format, serialize, serialize_bundle
+from fhirpub.app.context import create_context
+from fhirpub.config.settings import Config
+from fhirpub.interactions.context import Context
+from fhirpub.interactions.versions import Shown
+from fhirpub.testing.clock import HandClock
+from fhirpub.web.message.representation import (
+    Format,
+    serialize,
+    serialize_bundle,
+    serialize_stored,
+    serialize_subset,
+)
 
 STORED = b'{"resourceType":"Patient","id":"1","active":true}'
 PARSED: dict[str, Any] = {"resourceType": "Patient", "id": "1", "active": True}
@@ -55,3 +66,29 @@ def test_links_of_a_bundle_ask_for_the_same_format(url: str, asked: str, shown: 
     made = serialize_bundle(None, b"", listing=listing, asked=asked, form=PLAIN)  # type: ignore[arg-type]
 
     assert f'"url":"{shown}"'.encode() in made
+
+
+@pytest.fixture(scope="module")
+def context() -> Context:
+    return create_context(Config(), clock=HandClock())
+
+
+@pytest.mark.parametrize(
+    ("form", "start"), [(PLAIN, b'{"resourceType":"Patient"'), (XML, b"<?xml"), (LINES, b"{\n")]
+)
+def test_a_part_of_a_resource_is_in_the_format_too(
+    context: Context, form: Format, start: bytes
+) -> None:
+    stored = STORED[:-1] + b',"meta":{"versionId":"1"}}'
+    version = Shown("Patient", "1", 1, stored)
+
+    found = serialize_subset(
+        context, b"", version=version, summary="", elements="active", form=form
+    )
+
+    assert found.startswith(start)
+    assert b"active" in found
+
+
+def test_a_stored_resource_is_sent_in_the_format_that_is_given(context: Context) -> None:
+    assert serialize_stored(context, STORED, form=LINES) == serialize(STORED, LINES) != STORED

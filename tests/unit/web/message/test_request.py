@@ -100,6 +100,10 @@ def test_conditions_are_those_of_all_headers_of_a_name() -> None:
     assert made.preconditions_of_update() == Preconditions(['"1"', '"2"'], "x", ['"3"'])
 
 
+def test_a_tag_alone_is_a_condition() -> None:
+    assert request("/", ("If-Match", '"1"')).preconditions().if_match == ['"1"']
+
+
 def test_a_date_alone_is_a_condition() -> None:
     assert request("/", ("If-Unmodified-Since", "x")).preconditions().unmodified_since == "x"
 
@@ -183,3 +187,10 @@ def test_the_time_of_a_request_goes_on() -> None:
     made = request()
 
     assert 0 <= made.milliseconds() <= made.milliseconds()
+
+
+def test_the_time_of_a_request_is_in_milliseconds() -> None:
+    made = request()
+    made._began -= 100_000
+
+    assert 100_000_000 <= made.milliseconds() < 100_060_000

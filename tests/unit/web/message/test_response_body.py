@@ -106,3 +106,13 @@ def test_documents_are_found_between_texts_of_any_length(texts: list[tuple[str, 
 
     expected = {"text": [[text, {"data": "ZGF0YQ=="}] for text in written]}
     assert all_of(body) == dumps(expected)
+
+
+def test_what_is_long_is_sent_in_pieces_of_bounded_size() -> None:
+    kept = Kept()
+    body = ResponseBody([BlobSlice(kept.keep(LARGE), slice(0, len(LARGE)))], kept.read)
+
+    async def lengths() -> list[int]:
+        return [len(piece) async for piece in body.pieces()]
+
+    assert max(asyncio.run(lengths())) < 128 * 1024

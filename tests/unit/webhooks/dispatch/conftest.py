@@ -1,4 +1,4 @@
-"""A process that sends, over SQLite."""
+"""A process that sends, and one attempt of it, over SQLite."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fhirpub.storage.sqlite.store import SqliteStore
+from tests.unit.webhooks.dispatch.attempting import Desk, Recorded
 from tests.unit.webhooks.dispatch.dispatching import Process
 
 
@@ -17,4 +18,15 @@ async def process(tmp_path: Path) -> AsyncIterator[Process]:
     store = SqliteStore(tmp_path / "dispatcher.db", deadline_seconds=10)
     await store.start()
     yield Process(store)
+    await store.stop()
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    """An endpoint with one delivery, and what attempts to send it."""
+    store = Recorded(tmp_path / "fhirpub.db")
+    await store.start()
+    made = Desk(store)
+    await made.add()
+    yield made
     await store.stop()

@@ -2,137 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
-import orjson
 import pytest
 
-from fhirpub.config.settings import Config
-from fhirpub.runtime.metrics import Metrics
-from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.storage.webhook_contract import AttemptResult, Delivery, DeliveryQuery, Endpoint
-from fhirpub.testing.clock import HandClock
-from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery, an_endpoint
+from fhirpub.testing.contracts.webhooks.records import NOW, an_endpoint
 from fhirpub.testing.samples import LAB, OTHER
-from fhirpub.webhooks.dispatch.appender import Appender
-from fhirpub.webhooks.dispatch.attempts import Attempts, Rules
-from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
-from fhirpub.webhooks.management.operational_events import ServiceEvents
+from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import Outcome
-from fhirpub.webhooks.policy.retry_policy import FailurePolicy, Schedule
-from fhirpub.webhooks.transport.message import Message
-from fhirpub.webhooks.transport.sender import Sender
-from tests.unit.webhooks.dispatch.test_endpoint_worker import endpoint_with_secrets, worker_of
-
-BODY = b'{"timestamp":"2023-11-14T22:13:20Z"}'
-TIMEOUT = 15.0
-LEASED = NOW + 30_000
-FAILED, ACCEPTED = Outcome(status=503, duration=40), Outcome(status=204, duration=40)
-
-
-class Recorded(SqliteStore):
-    """A store that remembers in which order it was written to."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, deadline_seconds=10)
-        self.records: list[tuple[str, dict[str, Any]]] = []
-        self.order: list[str] = []
-
-    async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
-        self.order += ["record"] * len(records)
-        self.records += [
-            (tenant, orjson.loads(line))
-            for tenant, lines in records.items()
-            for line in lines.splitlines()
-        ]
-
-    async def finish(self, outcomes: Any) -> Any:
-        self.order.append("finish")
-        results: list[AttemptResult] = outcomes
-        return await super().finish(results)
-
-
-@dataclass
-class Receiver:
-    """A receiver of which the outcome of each attempt is known."""
-
-    outcome: Outcome | Exception = ACCEPTED
-    sent: list[Message] = field(default_factory=list)
-
-    async def attempt(self, message: Message) -> Outcome:
-        self.sent.append(message)
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return self.outcome
-
-
-class Desk:
-    """An endpoint with one delivery, and what attempts to send it."""
-
-    def __init__(self, store: Recorded) -> None:
-        self.store, self.clock, self.receiver = store, HandClock(NOW), Receiver()
-        self.rules = Rules(
-            timeout_seconds=TIMEOUT,
-            schedule=Schedule(waits=[5.0]),
-            patience=FailurePolicy(),
-            environment="sandbox",
-            is_audited=True,
-        )
-        self.enqueued: list[Delivery] = []
-        self.endpoint: Endpoint
-        self.line: EndpointWorker
-
-    async def add(self, **changes: Any) -> None:
-        self.endpoint = replace(endpoint_with_secrets(), condition=b"{}")
-        await self.store.put_endpoint(LAB, self.endpoint)
-        await self.store.append(
-            [replace(a_delivery(self.endpoint.id, due=NOW, body=BODY), **changes)]
-        )
-        self.line = worker_of(self.endpoint)
-        self.line.queue.add(await self.store.waiting(self.endpoint.id))
-
-    async def deliver(self, outcome: Outcome | Exception) -> Delivery:
-        """Make an attempt with an outcome, and return the delivery as it is stored then."""
-        self.receiver.outcome = outcome
-        self.line.queue.take(self.clock(), 1)
-        begun = await self.store.begin(
-            [(self.endpoint.id, "evt_1")], now=self.clock(), until=LEASED
-        )
-        attempts = Attempts(
-            self.store,
-            cast("Sender", self.receiver),
-            rules=self.rules,
-            appender=Appender(self.store, clock=self.clock),
-            service_events=ServiceEvents(Config().base_url),
-            metrics=Metrics(serves=False, sends=True),
-            clock=self.clock,
-            tracer=None,
-        )
-        attempts.enqueue = self.enqueued.extend
-        await attempts.deliver(self.line, begun[0])
-        return await self.stored()
-
-    async def stored(self) -> Delivery:
-        (found,) = await self.store.deliveries(LAB, DeliveryQuery(endpoint=self.endpoint.id))
-        return found
-
-    async def state(self) -> tuple[str, str, int]:
-        found = await self.store.endpoint(LAB, self.endpoint.id)
-        assert found is not None
-        return found.state, found.why, found.revision
-
-
-@pytest.fixture
-async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
-    store = Recorded(tmp_path / "fhirpub.db")
-    await store.start()
-    made = Desk(store)
-    await made.add()
-    yield made
-    await store.stop()
+from fhirpub.webhooks.policy.retry_policy import FailureStreak
+from tests.unit.webhooks.dispatch.attempting import ACCEPTED, FAILED, LEASED, TIMEOUT, Desk
 
 
 async def test_what_was_accepted_is_delivered_and_leaves_the_queue(desk: Desk) -> None:
@@ -315,3 +195,23 @@ async def test_an_outcome_of_an_attempt_that_was_overtaken_is_looked_up_again(
 
     assert (found.state, desk.line.read) == ("pending", 0)
     assert desk.line.queue.next_moment() == NOW + 1_000
+
+
+async def test_an_endpoint_that_has_failed_for_days_is_given_up(desk: Desk) -> None:
+    since = NOW - 5 * 24 * 3_600_000
+    desk.line.condition = EndpointHealth(streak=FailureStreak(failures=19, since=since))
+
+    await desk.deliver(FAILED)
+
+    assert await desk.state() == ("disabled", "given-up", 2)
+
+
+@pytest.mark.parametrize(("outcome", "ahead"), [(ACCEPTED, True), (FAILED, False)])
+async def test_to_a_fast_receiver_more_deliveries_are_begun_than_are_sent_at_a_time(
+    desk: Desk, outcome: Outcome, *, ahead: bool
+) -> None:
+    before = desk.line.window.size
+
+    await desk.deliver(outcome)
+
+    assert (desk.line.window.size > before) is ahead

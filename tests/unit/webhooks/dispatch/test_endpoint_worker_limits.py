@@ -167,6 +167,15 @@ async def test_a_delivery_that_could_be_sent_waits_for_the_process() -> None:
     assert made.waits_for_process(NOW) is None
 
 
+def test_a_delivery_to_a_throttled_endpoint_waits_for_the_receiver() -> None:
+    made = worker()
+    made.dequeue(NOW, 0)
+    made.condition = EndpointHealth(throttled=NOW + 10)
+
+    assert made.waits_for_process(NOW + 9) is None
+    assert made.waits_for_process(NOW + 10) == NOW
+
+
 def test_what_another_process_has_is_looked_at_again_after_a_second() -> None:
     made = worker(deliveries=1)
     (taken,) = made.dequeue(NOW, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from random import Random
 
@@ -131,3 +131,25 @@ async def test_a_process_that_slept_has_lost_what_others_took(store: SqliteStore
     await first.update(TEN)
 
     assert first.owned == set()
+
+
+async def test_a_process_that_has_its_share_asks_for_no_endpoint_of_others(
+    store: SqliteStore,
+) -> None:
+    clock = HandClock()
+    asked: list[str] = []
+
+    class Asking(Leases):
+        async def take(self, names: Collection[str]) -> frozenset[str]:
+            asked.extend(name for name in names if name.startswith("endpoint/"))
+            return await super().take(names)
+
+    other = process(store, "b", clock)
+    await other.update([])
+    first = EndpointAssignments(Asking(store, owner="a", seconds=SECONDS, clock=clock), Random(1))
+    await first.update(TEN)
+    asked.clear()
+
+    surplus = await first.update(TEN)
+
+    assert (len(first.owned), surplus, asked) == (5, 0, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery, an_endpoint
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
 from fhirpub.webhooks.dispatch.queue import LEAST_WINDOW, WINDOW
-from fhirpub.webhooks.dispatch.queue_loader import QueueLoader, divide_memory, needs_refill
+from fhirpub.webhooks.dispatch.queue_loader import (
+    QueueLoader,
+    divide_memory,
+    needs_refill,
+    queued,
+)
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy
 
 CLINIC = "22222222-2222-4222-8222-222222222222"
@@ -85,3 +91,31 @@ async def test_a_queue_that_holds_far_more_than_its_part_is_reloaded(store: Stor
     await loader.fill(line)
 
     assert len(line.queue) == LEAST_WINDOW
+
+
+async def test_a_queue_that_holds_a_little_more_than_its_part_is_kept(store: Store) -> None:
+    line = worker("e1")
+    await store.append([a_delivery("e1", number) for number in range(1, 2 * LEAST_WINDOW + 1)])
+    await QueueLoader(store, clock=lambda: NOW).fill(line)
+
+    divide_memory([line, *(worker(f"e{n}") for n in range(2, 401))])
+
+    assert line.most_queued == LEAST_WINDOW
+    assert (len(line.queue), line.read) == (2 * LEAST_WINDOW, NOW)
+
+
+async def test_an_empty_queue_goes_on_behind_the_last_of_its_sequence(store: Store) -> None:
+    line = worker("e1")
+    await store.append([a_delivery("e1", 7, state="delivered")])
+
+    await QueueLoader(store, clock=lambda: NOW).fill(line)
+
+    assert (len(line.queue), line.queue.last) == (0, 7)
+
+
+def test_a_queue_holds_when_a_delivery_is_due_and_which_attempt_is_next() -> None:
+    delivery = replace(a_delivery("e1", 3), due=NOW + 5, number=4, leased=NOW + 9)
+
+    held = queued(delivery)
+
+    assert (held.sequence, held.due, held.number, held.leased) == (3, NOW + 5, 4, NOW + 9)

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from fhirpub.interactions.versions import with_trace
 from fhirpub.runtime.clock import now_ms
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.webhook_contract import DeliveryQuery
 from fhirpub.testing.samples import LAB, OTHER, a_version
 from fhirpub.testing.webhook_contract import an_endpoint, events_added, pending_keys
 from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.relay import Relay
+from fhirpub.webhooks.transport.envelope import trace_of
+from tests.unit.runtime.tracing.traces import PARENT, TRACE, Traces
 
 CREATED = b'[{"id":"%s.1.1","type":"diagnosticreport.created","data":{}}]'
 
@@ -28,16 +32,21 @@ async def store(tmp_path: Path) -> AsyncGenerator[SqliteStore]:
     await store.stop()
 
 
-@pytest.fixture
-def relay(store: SqliteStore) -> Relay:
-    """The relay of the store."""
+def relay_of(store: SqliteStore, tracer: Traces | None = None) -> Relay:
     return Relay(
         store,
         appender=Appender(store, clock=now_ms),
         leases=Leases(store, owner="this", seconds=10, clock=now_ms),
         fhir_url="https://fhir.example/r4",
         enqueue=lambda _deliveries: None,
+        tracer=tracer,
     )
+
+
+@pytest.fixture
+def relay(store: SqliteStore) -> Relay:
+    """The relay of the store."""
+    return relay_of(store)
 
 
 async def test_versions_without_an_endpoint_are_marked_in_the_same_round(
@@ -146,3 +155,45 @@ async def test_what_was_relayed_last_is_marked_at_the_end(
     await relay.finish()
 
     assert await pending_keys(store) == []
+
+
+# Traces
+
+
+async def trace_of_delivery(store: SqliteStore, tracer: Traces | None, trace: str = PARENT) -> str:
+    """Relay an event of a request with a trace, and return the trace that is sent with it."""
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    await stored(store, LAB, with_trace(CREATED, trace) if trace else CREATED)
+    await relay_of(store, tracer).relay()
+    (delivery,) = await store.deliveries(LAB, DeliveryQuery(endpoint=endpoint.id))
+    return trace_of(delivery.body)
+
+
+async def test_deliveries_follow_the_span_of_their_relay_in_the_trace_of_the_request(
+    store: SqliteStore,
+) -> None:
+    tracer = Traces()
+
+    sent = await trace_of_delivery(store, tracer)
+
+    (span,) = tracer.spans
+    assert (span.name, span.kind, span.ends) == ("relay", "producer", [({}, False)])
+    assert span.parent is not None
+    assert (span.parent.header, sent) == (PARENT, f"00-{TRACE}-{1:016x}-01")
+
+
+@pytest.mark.parametrize(
+    "tracer", [None, Traces(is_sent=False)], ids=["no tracer", "a trace that is not sent"]
+)
+async def test_without_a_span_deliveries_follow_the_request(
+    store: SqliteStore, tracer: Traces | None
+) -> None:
+    assert await trace_of_delivery(store, tracer) == PARENT
+
+
+async def test_an_event_of_a_request_without_a_trace_begins_none(store: SqliteStore) -> None:
+    tracer = Traces()
+
+    assert await trace_of_delivery(store, tracer, trace="") == ""
+    assert tracer.spans == []

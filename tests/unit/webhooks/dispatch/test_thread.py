@@ -62,6 +62,18 @@ async def test_the_worker_runs_and_is_woken_on_its_own_thread() -> None:
     assert worker.threads == ["webhooks", "webhooks", "ended"]
 
 
+async def test_each_later_commit_wakes_it_again() -> None:
+    worker = Worker()
+    thread = thread_of(worker)
+
+    async with thread.running():
+        for number in (1, 2, 3):
+            thread.ring()
+            await until(lambda number=number: worker.rings == number)
+
+    assert worker.rings == 3
+
+
 async def test_many_commits_wake_it_once() -> None:
     worker = Worker()
     thread = thread_of(worker)

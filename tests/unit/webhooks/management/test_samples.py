@@ -65,3 +65,10 @@ def test_an_event_without_a_schema_has_ids_alone() -> None:
 
 def test_a_sample_of_a_challenge_has_one() -> None:
     assert body_of("endpoint.verification")["data"]["challenge"]
+
+
+def test_an_object_that_needs_nothing_has_everything() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"const": "x"}}}
+
+    assert SAMPLES._value(schema) == {"a": 1, "b": "x"}
+    assert SAMPLES._value(schema | {"required": ["b"]}) == {"b": "x"}

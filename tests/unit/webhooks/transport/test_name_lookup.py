@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import threading
 from collections.abc import Sequence
 
 import pytest
 
-from fhirpub.webhooks.transport.name_lookup import AddressInfo, NameLookup, address_in
+from fhirpub.webhooks.transport.name_lookup import (
+    _RESOLVING_THREADS,
+    AddressInfo,
+    NameLookup,
+    address_in,
+)
 
 
 def info(number: int = 1) -> AddressInfo:
@@ -110,12 +116,17 @@ async def test_a_name_that_cannot_be_found_raises_and_may_be_asked_for_again(
 async def test_a_name_that_took_too_long_is_looked_up_apart_until_it_is_quick(
     names: Names,
 ) -> None:
-    lookup = NameLookup(names, patience_seconds=0.01)
-    asyncio.get_running_loop().call_later(0.02, names.may.set)
+    lookup = NameLookup(names, patience_seconds=0.05)
+    first = asyncio.create_task(lookup.resolve(SLOW))
+    while not names.asked:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.06)
+    names.may.set()
+    await first
 
-    for _ in range(3):
-        await lookup.resolve(SLOW)
+    for _ in range(2):
         await lookup.resolve(LAB)
+        await lookup.resolve(SLOW)
 
     slow = [
         thread.startswith("webhook-names-apart")
@@ -128,3 +139,46 @@ async def test_a_name_that_took_too_long_is_looked_up_apart_until_it_is_quick(
 
 def test_the_address_is_the_first_part_of_where_it_is() -> None:
     assert address_in(info(7)) == "192.0.2.7"
+
+
+async def test_a_name_that_all_have_given_up_fails_in_silence(names: Names) -> None:
+    def fail(*_name: object) -> Sequence[AddressInfo]:
+        assert names.may.wait(5)
+        raise socket.gaierror
+
+    problems: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, what: problems.append(what))
+    lookup = NameLookup(fail, patience_seconds=5)
+    waiting = asyncio.create_task(lookup.resolve(LAB))
+    await asyncio.sleep(0)
+    (search,) = lookup._under_way.values()
+    ended = asyncio.Event()
+    search.add_done_callback(lambda _search: ended.set())
+    waiting.cancel()
+    await asyncio.sleep(0)
+    del search, waiting
+    names.may.set()
+    await ended.wait()
+    await asyncio.sleep(0)
+    gc.collect()
+
+    assert problems == []
+    lookup.stop()
+
+
+async def test_a_lookup_that_has_not_begun_at_the_end_is_left_out(names: Names) -> None:
+    lookup = NameLookup(names, patience_seconds=5)
+    slow = [
+        asyncio.create_task(lookup.resolve(("slow.example", port, socket.AF_INET)))
+        for port in range(_RESOLVING_THREADS)
+    ]
+    behind = asyncio.create_task(lookup.resolve(LAB))
+    await asyncio.sleep(0)
+
+    lookup.stop()
+    names.may.set()
+    await asyncio.gather(*slow)
+
+    with pytest.raises(asyncio.CancelledError):
+        await behind
+    assert {name[0] for name in names.asked} == {"slow.example"}

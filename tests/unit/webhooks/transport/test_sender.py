@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.response import Retrieved
 from fhirpub.webhooks.transport.sender import Sender
 
@@ -45,6 +47,33 @@ def receiver() -> Iterator[Receiver]:
 async def sender() -> AsyncIterator[Sender]:
     async with Sender(SETTINGS, clock=HandClock()) as sender:
         yield sender
+
+
+async def test_an_event_is_sent_with_its_token_and_in_no_coding(
+    sender: Sender, receiver: Receiver
+) -> None:
+    message = Message(
+        tenant=TENANT,
+        url=receiver.url,
+        token="the token",
+        secrets=("whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",),
+        event_id="evt_1",
+        event_type="patient.created",
+        body=b'{"a":1}',
+        number=1,
+        sequence=7,
+    )
+
+    outcomes = await asyncio.gather(*(sender.attempt(message) for _ in range(2)))
+
+    assert [outcome.delivered for outcome in outcomes] == [True, True]
+    assert len(receiver.received) == 2
+    got = receiver.received[0]
+    assert (got.method, got.body) == ("POST", b'{"a":1}')
+    assert got.headers["authorization"] == "Bearer the token"
+    assert got.headers["content-type"] == "application/json"
+    assert got.headers["accept-encoding"] == "identity"
+    assert got.headers["x-webhook-event"] == "patient.created"
 
 
 async def test_a_document_is_retrieved_with_how_long_it_may_be_kept(

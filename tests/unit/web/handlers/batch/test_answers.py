@@ -153,6 +153,7 @@ async def test_a_remark_stands_behind_the_issues_of_the_answer(stream: IOStream)
     answer = answer_of(exchange, place=1, fhir_url=URL)
 
     assert expressions(answer) == [["Bundle.entry[1].resource"], None]
+    assert (answer.outcome or {})["resourceType"] == "OperationOutcome"
 
 
 async def test_an_answer_without_a_remark_has_no_outcome(stream: IOStream) -> None:

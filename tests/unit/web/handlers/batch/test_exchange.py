@@ -113,3 +113,12 @@ async def test_later_changes_of_the_headers_are_not_those_of_the_answer(stream: 
     headers["ETag"] = "later"
 
     assert "ETag" not in exchange.headers
+
+
+async def test_a_handler_need_not_wait_for_what_it_wrote(stream: IOStream) -> None:
+    exchange = exchange_in(stream, AnswerBytes(4))
+
+    begun = exchange.write_headers(OK, length(4), b"ab")
+    more = exchange.write(b"cd")
+
+    assert (begun.done(), more.done()) == (True, True)
