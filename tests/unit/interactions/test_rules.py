@@ -13,7 +13,9 @@ from fhirpub.errors import BrokenRule, InvalidContent, Issue, TooLarge
 from fhirpub.fhir.document import Document
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.problems import ContentProblem
+from tests.panels import panel, specimen
 from tests.unit.interactions.checks.submitted import places, submitted
 from tests.unit.interactions.updating import CONTEXT
 
@@ -196,6 +198,16 @@ def test_times_of_a_submission_are_named_where_they_stand() -> None:
     found = [*rules.all_times_as_utc(submission, CONTEXT)]
 
     assert [issue.expression for issue in found] == ["Parameters.parameter[2].resource.issued"]
+
+
+def test_times_of_a_member_are_converted_as_its_own_type_declares() -> None:
+    drawn = {"collectedDateTime": "2026-11-20T10:05:00+02:00"}
+    submission = from_parameters(panel("R-1", specimen(collection=drawn)), TYPE)
+
+    assert [*rules.all_times_as_utc(submission, CONTEXT)] == []
+
+    [member] = submission.members.values()
+    assert member.resource["collection"] == {"collectedDateTime": "2026-11-20T08:05:00Z"}
 
 
 def test_entities_of_narratives_become_characters_in_parts_too() -> None:

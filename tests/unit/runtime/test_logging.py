@@ -140,6 +140,22 @@ async def test_the_end_of_the_minute_reports_it_without_another_line(log: Log) -
     assert log.lines[-1]["count"] == 1_000 - LINES_PER_MINUTE
 
 
+async def test_the_end_of_a_minute_reports_it_after_the_clock_was_set_back_too(log: Log) -> None:
+    log.now += WINDOW_MS - 50
+    for _ in range(1_000):
+        write_line("refused", kind="expired")
+    await until(lambda: log.count("lines left out") == 1)
+    log.now -= 60 * WINDOW_MS
+    write_line("refused", kind="expired")  # begins another minute
+
+    log.now += WINDOW_MS - 50
+    for _ in range(999):
+        write_line("refused", kind="expired")
+
+    await until(lambda: log.count("lines left out") == 2)
+    assert log.lines[-1]["count"] == 1_000 - LINES_PER_MINUTE
+
+
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not condition():

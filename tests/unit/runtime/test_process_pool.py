@@ -215,6 +215,16 @@ async def test_an_idle_process_ends(pool: ProcessPool, monkeypatch: pytest.Monke
     await until(lambda: not is_running(pid))
 
 
+async def test_a_process_that_is_used_again_does_not_end_for_having_been_idle(
+    pool: ProcessPool,
+) -> None:
+    pid = await pid_of(pool)
+    [(_child, end)] = pool._idle
+
+    assert await pid_of(pool) == pid
+    assert end.cancelled()
+
+
 async def test_closing_ends_a_process_that_is_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

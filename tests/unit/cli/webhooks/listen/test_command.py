@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fhirpub.cli.publish.retries import PAUSES
+from fhirpub.cli.webhooks.listen.command import _Patience
 from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.receiver import Receiver, Reply
@@ -249,6 +252,20 @@ def test_two_runs_of_one_name_do_not_disturb_each_other(lab: Integrator, tmp_pat
         with listening(lab, second, is_ready=False, **state) as run:
             assert run.process.wait(timeout=30) == 1
             assert "give this one another --name" in run.notes
+
+
+# How long a service is waited for
+
+
+def test_a_service_that_has_never_answered_is_given_up() -> None:
+    assert list(islice(_Patience().pauses(), 100)) == list(PAUSES)
+
+
+def test_a_service_that_has_answered_once_is_waited_for_without_an_end() -> None:
+    patience = _Patience()
+    patience.extend()
+
+    assert list(islice(patience.pauses(), 100))[-90:] == [30.0] * 90
 
 
 # What is wrong is explained
