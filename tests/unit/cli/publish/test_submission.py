@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.cli.publish.documents import attachment
+from fhirpub.cli.publish.documents import Documents, attachment
 from fhirpub.cli.publish.submission import Submission, UnusableSubmission
 from fhirpub.plugin_host.loader import load
 
@@ -146,6 +146,18 @@ def test_a_list_of_documents_that_is_none_is_refused(pdf: Path) -> None:
 
     with pytest.raises(UnusableSubmission, match="must be an array"):
         submission.attach([pdf])
+
+
+def test_what_a_file_states_about_a_document_is_kept(pdf: Path) -> None:
+    stated = {"contentType": "application/dicom", "title": "Scan", "hash": "AAAA"}
+    form = {"url": pdf.name, **stated}
+    submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm=[form])))
+
+    submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
+
+    (sent,) = json.loads(submission.to_json())["parameter"]
+    data = base64.b64encode(pdf.read_bytes()).decode()
+    assert sent["presentedForm"] == [{**stated, "data": data}]
 
 
 def test_numbers_keep_their_digits() -> None:
