@@ -59,3 +59,15 @@ def test_the_parts_are_a_patient_and_an_organization_with_identifiers() -> None:
     }
 
     assert found == {"patient": ("Patient", "p1", 1), "organization": ("Organization", "o1", 1)}
+
+
+def test_a_resource_may_have_no_element_at_all() -> None:
+    assert example_of("Patient", TABLES) == {}
+
+
+def test_of_several_types_the_simplest_is_taken() -> None:
+    assert example_of("Communication.payload", TABLES) == {"contentString": "example"}
+
+
+def test_a_data_type_with_required_elements_has_only_those() -> None:
+    assert list(example_of("RelatedArtifact", TABLES)) == ["type"]

@@ -163,3 +163,7 @@ def test_a_plugin_without_a_type_has_no_declaration() -> None:
 def test_an_import_that_is_too_long_for_one_line_has_a_line_for_each_name() -> None:
     assert _imports(["a" * 28, "b" * 27]) == f"{'a' * 28}, {'b' * 27}"
     assert _imports(["a" * 29, "b" * 27]) == f"(\n    {'a' * 29},\n    {'b' * 27},\n)"
+
+
+def test_documents_are_declared() -> None:
+    assert '    attachments=("content",),\n' in rules(blueprint("Media", TABLES))
