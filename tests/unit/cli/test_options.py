@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import sys
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from fhirpub.cli.options import (
 )
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
+from tests.plugin_examples import install
 
 
 @click.command()
@@ -100,3 +102,38 @@ def test_without_a_file_settings_are_those_of_the_working_directory(
 def test_plugins_are_asked_only_if_there_are_some() -> None:
     assert plugin_groups([]) == {}
     assert plugin_groups(["diagnosticreport"]) == {}
+
+
+def test_no_plugin_is_loaded_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_names: object) -> None:
+        raise AssertionError("plugins were loaded")
+
+    monkeypatch.setattr("fhirpub.plugin_host.settings.setting_groups", never)
+
+    assert plugin_groups([]) == {}
+
+
+def test_the_settings_of_plugins_are_read_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+from dataclasses import dataclass
+from fhirpub.plugin_api import hookimpl, setting
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    size: int = setting(3, "A size.")
+
+@hookimpl
+def fhirpub_settings():
+    return Settings
+"""
+    install(tmp_path, "sized", source)
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "f.toml"
+    file.write_text('[plugins]\nenabled = ["sized"]\n[sized]\nsize = 5\n')
+
+    config = read_config(file)
+    del sys.modules["example_sized"]
+
+    assert config.by_plugin["sized"].size == 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import click
 import pytest
 
 from fhirpub.cli.printing import print_record, print_table
@@ -64,3 +65,14 @@ def test_what_others_wrote_does_not_speak_to_the_terminal(
 
     shown = capsys.readouterr().out.removesuffix("\n")
     assert all(name.isprintable() for name in shown.replace("\n", "", 1))
+
+
+def test_headings_are_bold_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with click.Context(click.Command("x")) as context:
+        context.color = True
+        print_record("Added.", {"id": "1"}, as_json=False)
+        print_table(RECORDS[:1], as_json=False, empty="")
+
+    lines = capsys.readouterr().out.splitlines()
+    bold = [line.replace("\x1b[0m", "") for line in lines if line.startswith("\x1b[1m")]
+    assert [line.split()[0] for line in bold] == ["\x1b[1mAdded.", "\x1b[1mid"]

@@ -64,3 +64,37 @@ def test_a_plugin_that_cannot_be_enabled_is_listed_with_the_reason(
     assert f"Cannot be enabled: {lost['problem']}" in text
     assert "Not enabled: " in text
     assert "lost" not in text.split("Not enabled: ")[1].splitlines()[0]
+
+
+def test_what_a_plugin_that_is_off_would_serve_is_in_a_column_of_its_own() -> None:
+    variables = {"FHIRPUB_PLUGINS__ENABLED": "encounter"}
+
+    listed = json.loads(CliRunner().invoke(plugins, ["--json"], env=variables).output)
+
+    types = {one["plugin"]: (one["resource_types"], one["types_off"]) for one in listed}
+    assert types["encounter"] == ("Encounter", "")
+    assert types["diagnosticreport"] == ("", "DiagnosticReport")
+
+
+def test_only_plugins_that_are_off_are_named_as_not_enabled() -> None:
+    variables = {"FHIRPUB_PLUGINS__ENABLED": "encounter"}
+
+    text = CliRunner().invoke(plugins, env=variables).output
+
+    off = text.split("Not enabled: ")[1].split(". To enable")[0].split(", ")
+    assert "diagnosticreport" in off
+    assert "encounter" not in off
+
+
+def test_each_hook_is_listed_with_what_it_is_for() -> None:
+    listed = json.loads(CliRunner().invoke(plugins, ["--hooks", "--json"]).output)
+
+    text = CliRunner().invoke(plugins, ["--hooks"]).output
+
+    for one in listed:
+        first = one["documentation"].splitlines()[0]
+        arguments = ", ".join(one["arguments"])
+        owners = ", ".join(one["implemented_by"]) or "no enabled plugin"
+        assert f"{one['hook']}({arguments})\n  {first}\n" in text
+        assert f"  Version {one['since_api_version']}. Implemented by: {owners}\n" in text
+    assert any("diagnosticreport" in one["implemented_by"] for one in listed)

@@ -41,3 +41,20 @@ def test_the_correction_changes_one_result(tmp_path: Path) -> None:
     ]
     assert "interpretation" not in changed[0]
     assert revised.entry["resource"]["presentedForm"][0]["title"] == "corrected.pdf"
+
+
+def test_the_corrected_report_says_what_was_corrected_and_why(tmp_path: Path) -> None:
+    first = first_submission(tmp_path).entry["resource"]
+    revised = revised_submission(tmp_path)
+
+    report = revised.entry["resource"]
+    (note,) = [one["note"][0]["text"] for one in results_in(revised.body) if "note" in one]
+    assert (first["status"], report["status"]) == ("final", "corrected")
+    assert report["conclusion"] == f"Leukocytes and neutrophils slightly raised. {note}"
+
+
+def test_the_corrected_value_lies_within_its_range(tmp_path: Path) -> None:
+    values = {one["id"]: one for one in results_in(revised_submission(tmp_path).body)}
+
+    assert values["plt"]["valueQuantity"]["value"] == 248
+    assert interpretations(revised_submission(tmp_path).body) == {"wbc": "H", "neut": "H"}

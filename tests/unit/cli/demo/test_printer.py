@@ -7,6 +7,7 @@ from io import BytesIO
 
 import pytest
 from tornado.httpclient import HTTPRequest, HTTPResponse
+from tornado.httputil import HTTPHeaders
 
 from fhirpub.cli.demo.printer import WIDTH, Step, Transcript, pretty
 
@@ -131,3 +132,14 @@ def test_a_body_that_was_just_shown_is_not_shown_again(capsys: pytest.CaptureFix
         transcript.answer(HTTPResponse(request, 200, buffer=BytesIO(b'{"a": 1}')))
 
     assert capsys.readouterr().out.count('"a": 1') == 1
+
+
+def test_the_headers_that_matter_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    headers = HTTPHeaders({"Location": "http://h/Flag/1", "ETag": 'W/"1"', "Server": "x"})
+
+    Transcript().answer(HTTPResponse(HTTPRequest("http://h/"), 201, headers=headers))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "    201 Created"
+    assert "    Location: http://h/Flag/1" in lines
+    assert not [line for line in lines if "Server" in line]

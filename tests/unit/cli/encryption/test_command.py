@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 
 from fhirpub.app.administration import open_administration
 from fhirpub.app.stores import open_with
+from fhirpub.cli.administration.target import Target
 from fhirpub.cli.encryption.command import secrets
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
@@ -225,3 +226,17 @@ def test_an_interrupted_command_is_finished_by_the_next(
         assert result_of(ran("reseal", "--json"))["salts"] == rest
         assert left() == 0
         assert asyncio.run(read(config, NEW)) == tenants
+
+
+def test_an_interruption_says_to_repeat_the_command(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Target, "call", interrupted)
+
+    done = ran("reseal")
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "interrupted; repeat the command to continue" in done.stderr

@@ -10,6 +10,7 @@ import pytest
 from fhirpub.administration.erasure import operations
 from fhirpub.administration.erasure.work import MAX_AT_ONCE
 from fhirpub.administration.operation import Operation
+from fhirpub.cli import progress_line
 from fhirpub.cli.erasure.carrying_out import carry_out, complete
 
 
@@ -49,3 +50,45 @@ async def test_interrupted_orders_are_completed_page_by_page() -> None:
 
     assert asked == [{"tenant": "t", "after": ""}, {"tenant": "t", "after": "next"}]
     assert erased == [{"after": ""}, {"after": "next"}]
+
+
+async def test_progress_is_shown_on_a_terminal_and_ends_with_its_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_line, "is_terminal", lambda _stream: True)
+    monkeypatch.setattr(progress_line, "_SECONDS_ON_TERMINAL", 0)
+
+    async def act(_orders: Sequence[int]) -> dict[str, Any]:
+        return {"erased": [], "refused": []}
+
+    await carry_out(range(MAX_AT_ONCE + 1), act)
+
+    total = f"of {MAX_AT_ONCE + 1:,} resources"
+    shown = [f"0 {total}", f"{MAX_AT_ONCE:,} {total}"]
+    assert capsys.readouterr().err == "".join(f"\r{text:<70}" for text in shown) + "\n"
+
+
+async def test_a_line_is_ended_before_an_error_is_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_line, "is_terminal", lambda _stream: True)
+    monkeypatch.setattr(progress_line, "_SECONDS_ON_TERMINAL", 0)
+
+    async def act(_orders: Sequence[int]) -> dict[str, Any]:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await carry_out([1], act)
+
+    assert capsys.readouterr().err.endswith(" \n")
+
+
+async def test_what_is_erased_at_once_shows_no_progress(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def act(_orders: Sequence[int]) -> dict[str, Any]:
+        return {"erased": [], "refused": []}
+
+    await carry_out([1], act)
+
+    assert capsys.readouterr().err == ""

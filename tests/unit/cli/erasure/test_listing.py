@@ -125,3 +125,43 @@ def test_the_tenant_of_what_is_resumed_must_be_named(bureau: Bureau) -> None:
 @pytest.mark.parametrize("words", [("list",), ("export",), ("resume", "--tenant", "t-1")])
 def test_no_store_is_created_to_find_nothing_in_it(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert not run_without_store(tmp_path, erase, *words).exists()
+
+
+ERASED = {
+    "type": "DiagnosticReport",
+    "id": "r-1",
+    "versions": 2,
+    "members": 3,
+    "documents": 4,
+    "documents_kept": 1,
+    "documents_later": 1_200,
+    "bytes": 9,
+    "is_complete": False,
+}
+
+
+def test_what_is_resumed_is_a_table_and_what_is_left_is_beside_it(bureau: Bureau) -> None:
+    bureau.answer(operations.RESUME, {"erased": [ERASED], "following": None})
+
+    result = bureau.run(erase, "resume", "--tenant", "t-1")
+
+    heading, row = result.stdout.splitlines()
+    assert heading.split()[0] == "resource"
+    assert row.split() == ["DiagnosticReport/r-1", "2", "3", "4", "1", "9"]
+    assert result.stderr.startswith("1,200 documents were added within the last hour")
+    assert result.stderr.count("\n") == 1
+
+
+def test_json_of_what_is_resumed_is_alone(bureau: Bureau) -> None:
+    other = {**ERASED, "id": "r-2"}
+    bureau.answer(
+        operations.RESUME,
+        {"erased": [ERASED], "following": "x"},
+        {"erased": [other], "following": None},
+    )
+
+    result = bureau.run(erase, "resume", "--tenant", "t-1", "--json")
+
+    assert json.loads(result.stdout) == [ERASED, other]
+    assert result.stderr == ""
+    assert [one.arguments["after"] for one in bureau.asked] == ["", "x"]

@@ -57,3 +57,17 @@ def test_a_connection_that_is_reset_without_tls_may_need_it() -> None:
     explained = explain(ConnectionResetError(104, "reset"), "http://fhir.example/oauth/token")
 
     assert "is it https:// there?" in explained.text
+
+
+@pytest.mark.parametrize(
+    ("problem", "scheme", "end"),
+    [
+        (ConnectionResetError(104, "reset"), "https", "cannot be reached: reset"),
+        (OSError(113, "No route to host"), "http", "cannot be reached: No route to host"),
+        (ConnectionRefusedError(111, "x"), "http", "or a firewall rejects it)"),
+    ],
+)
+def test_only_a_connection_that_is_reset_without_tls_gets_the_hint(
+    problem: Exception, scheme: str, end: str
+) -> None:
+    assert explain(problem, f"{scheme}://fhir.example/oauth/token").text.endswith(end)

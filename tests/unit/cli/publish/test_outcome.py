@@ -50,3 +50,25 @@ def test_fields_of_issues_that_have_another_form_are_left_out() -> None:
     }
 
     assert issues_of({"resourceType": "OperationOutcome", "issue": [odd]}) == [{}]
+
+
+def test_another_body_has_no_issues() -> None:
+    assert issues_of({"resourceType": "Bundle", "issue": [{"severity": "error"}]}) == []
+
+
+def test_fields_of_issues_that_have_their_form_are_kept() -> None:
+    whole: dict[str, Any] = {
+        "severity": "error",
+        "code": "invalid",
+        "expression": ["a", "b"],
+        "details": {"coding": [{"code": "x"}]},
+        "diagnostics": "why",
+        "extension": 7,
+    }
+
+    assert issues_of({"resourceType": "OperationOutcome", "issue": [whole]}) == [whole]
+
+
+@pytest.mark.parametrize("odd", [{"expression": ["a", 1]}, {"details": {"coding": []}}])
+def test_lists_with_something_else_or_nothing_are_left_out(odd: dict[str, Any]) -> None:
+    assert issues_of({"resourceType": "OperationOutcome", "issue": [odd]}) == [{}]

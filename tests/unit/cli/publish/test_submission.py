@@ -164,3 +164,33 @@ def test_numbers_keep_their_digits() -> None:
     raw = parameters(entry("Observation", x="here")).replace(b'"here"', b"1.100")
 
     assert b"1.100" in Submission.from_json(raw).to_json()
+
+
+def test_what_is_no_attachment_is_left_as_it_is() -> None:
+    report = {"resourceType": "DiagnosticReport", "presentedForm": [7, {"url": "a.pdf"}]}
+
+    submission = Submission.from_json(parameters({"name": "diagnosticReport", "resource": report}))
+
+    assert submission.paths == ["a.pdf"]
+
+
+def test_a_report_of_forms_that_are_none_has_no_documents() -> None:
+    report = {"resourceType": "DiagnosticReport", "presentedForm": [7, None]}
+
+    submission = Submission.from_json(parameters({"name": "diagnosticReport", "resource": report}))
+
+    assert not submission.has_documents
+
+
+def test_a_document_is_read_and_keeps_what_its_report_says_of_it(pdf: Path) -> None:
+    forms = [{"url": pdf.name, "title": "Mine"}, {"url": pdf.name}, {"url": "https://a/x.pdf"}]
+    report = {"resourceType": "DiagnosticReport", "presentedForm": forms}
+    submission = Submission.from_json(parameters({"name": "diagnosticReport", "resource": report}))
+
+    submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
+
+    named, plain, elsewhere = submission.entry["resource"]["presentedForm"]
+    assert [named["title"], plain["title"]] == ["Mine", pdf.name]
+    assert named["data"] == plain["data"] == base64.b64encode(pdf.read_bytes()).decode()
+    assert ("url" in named, "url" in plain) == (False, False)
+    assert elsewhere == {"url": "https://a/x.pdf"}

@@ -42,3 +42,27 @@ def test_a_name_is_printed_only_if_the_fonts_have_its_letters(
     text: str, *, printable: bool
 ) -> None:
     assert is_printable(text) == printable
+
+
+def test_the_title_is_bold_and_the_lines_have_a_fixed_width() -> None:
+    written = page("Title", ["one"])
+
+    bold, fixed = re.findall(rb"\d 0 obj(<</Type/Font.*?>>) endobj\n", written)
+    font = b"<</Type/Font/Subtype/Type1/BaseFont/%b/Encoding/WinAnsiEncoding>>"
+    assert (bold, fixed) == (font % b"Helvetica-Bold", font % b"Courier")
+    assert b"/Font<</T 5 0 R/L 6 0 R>>" in written
+
+
+def test_the_text_of_a_page_begins_below_its_top_and_ends() -> None:
+    written = page("Title", ["one", "two"])
+
+    stream = written.partition(b"stream\n")[2].partition(b"\nendstream")[0]
+    assert stream.split(b"\n") == [
+        *(b"BT", b"/T 16 Tf", b"56 780 Td", b"(Title) Tj"),
+        *(b"/L 9 Tf", b"14 TL", b"T*", b"T*"),
+        *(b"(one) Tj", b"T*", b"(two) Tj", b"T*", b"ET"),
+    ]
+
+
+def test_a_letter_that_the_fonts_lack_is_replaced() -> None:
+    assert b"(?) Tj" in page("\u8475", [])

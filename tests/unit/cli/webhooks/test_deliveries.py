@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fhirpub.administration import deliveries as operations
+from fhirpub.cli.webhooks import deliveries as module
 from fhirpub.cli.webhooks.deliveries import deliveries
 from tests.unit.cli.bureau import Bureau
 
@@ -182,3 +183,14 @@ def test_a_replay_that_finds_nothing_says_so(bureau: Bureau) -> None:
     result = bureau.run(deliveries, "replay", "evt_1")
 
     assert result.stdout.startswith("Nothing to replay: no delivery matches.\n")
+
+
+def test_on_a_terminal_the_number_grows_on_one_line(
+    bureau: Bureau, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bureau.answer(operations.REPLAY, replayed(1_200, "x"), replayed(3))
+    monkeypatch.setattr(module, "is_terminal", lambda _stream: True)
+
+    result = bureau.run(deliveries, "replay", "--dead")
+
+    assert result.stderr == "\r1,200 deliveries\r1,203 deliveries\n"

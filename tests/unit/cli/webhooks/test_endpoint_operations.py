@@ -8,6 +8,7 @@ import pytest
 
 from fhirpub.administration import endpoint_acts, endpoints
 from fhirpub.administration.operation import Operation
+from fhirpub.cli.administration import target
 from fhirpub.cli.webhooks.endpoint import endpoint
 from tests.unit.cli.bureau import Bureau
 
@@ -137,3 +138,48 @@ def test_all_secrets_are_encrypted_again(bureau: Bureau) -> None:
 
     assert bureau.run(endpoint, "reseal").stdout == "Done.\n  resealed  2\n"
     assert bureau.only() == (endpoint_acts.RESEAL.command, {})
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let standard streams count as terminals."""
+    monkeypatch.setattr(target, "is_terminal", lambda _stream: True)
+
+
+QUESTION = "Remove the endpoint e-1 for good? This cannot be undone."
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("answer", ["n\n", "\n"])
+def test_an_endpoint_stays_unless_its_removal_is_confirmed(bureau: Bureau, answer: str) -> None:
+    result = bureau.run(endpoint, "rm", "e-1", stdin=answer)
+
+    assert (result.exit_code, bureau.asked, result.stdout) == (1, [], "")
+    assert QUESTION in result.stderr
+
+
+@pytest.mark.usefixtures("terminal")
+def test_an_endpoint_is_removed_after_the_question(bureau: Bureau) -> None:
+    bureau.answer(endpoints.REMOVE, {"id": "e-1"})
+
+    result = bureau.run(endpoint, "rm", "e-1", "--json", stdin="y\n")
+
+    assert (result.exit_code, result.stdout) == (0, '{"id": "e-1"}\n')
+    assert QUESTION in result.stderr
+
+
+@pytest.mark.usefixtures("terminal")
+def test_nothing_is_asked_with_yes(bureau: Bureau) -> None:
+    bureau.answer(endpoints.REMOVE, {"id": "e-1"})
+
+    result = bureau.run(endpoint, "rm", "e-1", "--yes")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_nothing_is_asked_where_no_person_can_answer(bureau: Bureau) -> None:
+    bureau.answer(endpoints.REMOVE, {"id": "e-1"})
+
+    result = bureau.run(endpoint, "rm", "e-1")
+
+    assert (result.exit_code, result.stderr) == (0, "")

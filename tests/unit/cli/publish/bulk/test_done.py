@@ -68,3 +68,34 @@ def test_a_file_that_has_changed_since_is_sent_again(tmp_path: Path) -> None:
 
 def test_without_a_report_nothing_is_done(tmp_path: Path) -> None:
     assert not Done.read(tmp_path / "none").has(item(tmp_path, "a.json"))
+
+
+def test_a_file_that_is_gone_is_not_done(tmp_path: Path) -> None:
+    done = done_after(tmp_path, ("a.json", None, "created"))
+
+    assert not done.has(Item(file=tmp_path / "a.json", base=tmp_path))
+
+
+def test_lines_of_standard_input_have_no_age(tmp_path: Path) -> None:
+    done = Done(lines={"-": bytearray([0b10])}, since_ms=0)
+
+    assert done.has(Item(file=Path("-"), base=tmp_path, line=1))
+    assert not done.has(Item(file=Path("-"), base=tmp_path, line=2))
+
+
+def test_the_first_moment_of_a_report_counts(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"file": str(tmp_path / "a"), "line": None, "result": "created", "at": at})
+        for at in (instant(now_ms() - 60_000), instant(now_ms() + 60_000))
+    ]
+    (tmp_path / "out").write_text("\n".join(lines))
+
+    assert not Done.read(tmp_path / "out").has(item(tmp_path, "a"))
+
+
+def test_what_stands_in_a_report_behind_a_line_that_is_none_counts(tmp_path: Path) -> None:
+    done_after(tmp_path, ("a.json", None, "created"))
+    report = tmp_path / "out.ndjson"
+    report.write_text(f'[]\n{{"at": 1}}\n{{}}\nx\n{report.read_text()}')
+
+    assert Done.read(report).has(item(tmp_path, "a.json"))

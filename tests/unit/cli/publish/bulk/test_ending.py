@@ -116,3 +116,19 @@ def test_programs_get_one_object(capsys: pytest.CaptureFixture[str]) -> None:
         "interrupted": True,
         "failure": "no token",
     }
+
+
+def test_a_cause_has_its_number_and_its_first_place(capsys: pytest.CaptureFixture[str]) -> None:
+    made = Tally()
+    for line in (2, 3):
+        made.add(Outcome(file="a.ndjson", line=line, result="refused", reason="400 Bad Request"))
+    made.add(Outcome(file="b.json", result="not sent", reason="is a link"))
+
+    out, _ = printed(capsys, Ending(made))
+
+    titles, *rows = [line.split() for line in out.splitlines()[3:]]
+    assert titles == ["count", "code", "message", "first", "in", "at"]
+    assert rows == [
+        ["2", "-", "400", "Bad", "Request", "a.ndjson:2", "-"],
+        ["1", "-", "is", "a", "link", "b.json", "-"],
+    ]

@@ -103,3 +103,10 @@ def test_a_document_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UnusableFile, match="leads out of the folder"):
         submission_of(Item(file=file, base=folder), service())
+
+
+def test_a_report_that_has_a_problem_is_refused_with_it(tmp_path: Path) -> None:
+    item = Item(file=report_in(tmp_path), base=tmp_path, problem="is a link")
+
+    with pytest.raises(UnusableFile, match=r"^is a link$"):
+        submission_in(item, service())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 from hypothesis import given
@@ -60,3 +61,26 @@ def test_lines_do_not_depend_on_the_parts_in_which_they_are_read(parts: list[byt
     expected = expected if expected[-1] != b"" else expected[:-1]
 
     assert list(lines._lines(iter(parts), 4)) == expected
+
+
+def test_a_file_is_closed_when_it_was_read_or_given_up(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"a\nb\n")
+    before = len([*Path("/dev/fd").iterdir()])
+
+    read(tmp_path / "a")
+    reading = Reading(LIMIT, stopped=lambda: False, read=lambda _size: None)
+    begun = lines_of(tmp_path / "a", tmp_path, reading)
+    next(iter(begun))
+    del begun
+    gc.collect()
+
+    assert len([*Path("/dev/fd").iterdir()]) == before
+
+
+def test_what_is_read_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"a\nbcd\n")
+    sizes: list[int] = []
+
+    list(lines_of(tmp_path / "a", tmp_path, Reading(LIMIT, lambda: False, sizes.append)))
+
+    assert sum(sizes) == 6

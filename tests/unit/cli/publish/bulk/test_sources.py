@@ -100,3 +100,69 @@ def test_what_is_named_alone_is_not_many(folder: Path, argument: str, expected: 
     (folder.parent / "x.ndjson").touch()
 
     assert is_many(argument) is expected
+
+
+def test_a_report_that_is_linked_has_siblings_as_others_have(folder: Path) -> None:
+    (folder / "inside.json").symlink_to("a.json")
+
+    items = source_of("in", all_lines=False).items(READING)
+
+    assert {item.file.name: item.has_siblings for item in items} == {
+        "a.json": True,
+        "b.XML": True,
+        "c.json": True,
+        "inside.json": True,
+    }
+
+
+def test_a_link_that_is_no_report_is_passed_over(folder: Path) -> None:
+    (folder / "inside.pdf").symlink_to("a.pdf")
+    (folder / "out.pdf").symlink_to("../other.pdf")
+
+    assert not [name for name in found("in") if name.endswith(".pdf")]
+
+
+@pytest.mark.parametrize(
+    ("name", "all_lines", "kind"),
+    [
+        ("x.ndjson", False, "lines"),
+        ("x.JSONL", False, "lines"),
+        ("a.json", False, "file"),
+        ("a.json", True, "lines"),
+        ("-", False, "lines"),
+    ],
+)
+def test_the_kind_of_a_source_is_that_of_its_name(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+    *,
+    all_lines: bool,
+) -> None:
+    monkeypatch.chdir(folder)
+    for made in ("x.ndjson", "x.JSONL"):
+        (folder / made).write_text("{}\n")
+
+    source = source_of(name, all_lines=all_lines)
+
+    assert (source.kind, source.is_stdin) == (kind, name == "-")
+
+
+def test_the_bytes_of_lines_are_known_before_they_are_read(folder: Path) -> None:
+    (folder / "x.ndjson").write_text("{}\n{}\n")
+    (folder / "y.ndjson").write_text("{}\n")
+
+    def size(argument: str) -> int:
+        return source_of(argument, all_lines=False).line_bytes
+
+    assert [size("in/x.ndjson"), size("in/*"), size("in"), size("-")] == [6, 9, 0, 0]
+
+
+def test_a_folder_that_cannot_be_listed_is_a_problem(folder: Path) -> None:
+    source = source_of("in", all_lines=False)
+    folder.rename(folder.parent / "moved")
+
+    (item,) = source.items(READING)
+
+    assert item.problem == "cannot be listed: No such file or directory"

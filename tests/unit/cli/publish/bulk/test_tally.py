@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, get_args
 
 from fhirpub.cli.publish.bulk.tally import Tally
-from fhirpub.cli.publish.outcome import Outcome
+from fhirpub.cli.publish.outcome import Outcome, Result
 
 
 def issue(code: str, path: str, severity: str = "error") -> dict[str, Any]:
@@ -58,3 +59,24 @@ def test_the_causes_that_are_kept_are_limited() -> None:
 
     assert len(tally.grouped()) == 501
     assert tally.grouped()[0]["message"] == "other causes"
+
+
+def test_the_rate_is_that_of_each_second_since_the_load_began() -> None:
+    tally = Tally(begun=time.monotonic() - 100)
+    for _ in range(400):
+        tally.add(Outcome(file="f", result="created"))
+
+    assert 3.5 < tally.rate <= 4.0
+
+
+def test_a_load_that_has_just_begun_has_a_rate() -> None:
+    assert Tally(begun=time.monotonic() + 60).rate == 0.0
+
+
+def test_a_report_that_was_there_has_not_failed() -> None:
+    tally = Tally()
+    results: tuple[Result, ...] = get_args(Result)
+    for result in results:
+        tally.add(Outcome(file="f", result=result))
+
+    assert (tally.total, tally.failed) == (5, 3)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
+from fhirpub.app.context import create_context
 from fhirpub.cli.publish.bulk.items import Item
 from fhirpub.cli.publish.service import Service
-from fhirpub.cli.publish.watch.claim import SENDING
+from fhirpub.cli.publish.watch import folder as module
+from fhirpub.cli.publish.watch.claim import SENDING, reason_file
 from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
+from fhirpub.config.settings import Config
+from fhirpub.runtime.clock import now_ms
+from tests.bodies import register_body
 
 REPORT = '{"resourceType":"Parameters","parameter":[]}'
 
@@ -187,3 +195,108 @@ def test_one_process_at_a_time_has_the_folder(folder: Path) -> None:
 
     with watched(folder).locked() as third:
         assert third
+
+
+def test_what_is_no_report_is_not_moved(folder: Path) -> None:
+    for name in ("a.pdf", ".b.json", "c.reason.json"):
+        (folder / name).touch()
+    (folder / "f.json").symlink_to(folder / "a.pdf")
+
+    list(watched(folder).items())
+
+    assert sorted(file.name for file in folder.iterdir()) == sorted(
+        [SENDING, "a.pdf", ".b.json", "c.reason.json", "f.json"]
+    )
+
+
+def test_a_file_that_came_back_between_two_rounds_is_new(folder: Path) -> None:
+    file, found = folder / "a.pdf", watched(folder, settle=60)
+    file.touch()
+    os.utime(file, ns=(1, 1))
+    found.settling.age(file)
+    file.rename(folder.parent / "kept")
+
+    list(found.items())
+    (folder.parent / "kept").rename(file)
+
+    assert found.settling.age(file) == 0.0
+
+
+def test_a_folder_that_is_gone_cannot_be_watched(tmp_path: Path) -> None:
+    with (
+        pytest.raises(click.ClickException, match="cannot be watched: No such file or directory"),
+        watched(tmp_path / "gone").locked(),
+    ):
+        pass
+
+
+# What a report names by path.
+
+TYPES = create_context(Config(), clock=now_ms).types
+
+
+def naming(folder: Path, *urls: str) -> WatchedFolder:
+    """Return a folder with one report that names documents."""
+    forms = [{"url": url} for url in urls]
+    (folder / "r.json").write_text(json.dumps(register_body("R-1", presentedForm=forms)))
+    whole = Service(base="https://api.example", grant={}, cacert=None, types=TYPES, limit=100_000)
+    return WatchedFolder(folder, whole, Settling(0.0))
+
+
+def test_a_report_waits_for_a_document_that_it_names(folder: Path) -> None:
+    found = naming(folder, "later.pdf")
+
+    assert not list(found.items())
+    assert (folder / "r.json").exists()
+
+    (folder / "later.pdf").touch()
+    assert taken([*found.items()]) == [["later.pdf", "r.json"]]
+
+
+def test_a_report_waits_for_its_document_a_minute_at_most(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = naming(folder, "never.pdf")
+    monkeypatch.setattr(module, "_DOCUMENT_SECONDS", 0.0)
+
+    assert taken([*found.items()]) == [["r.json"]]
+
+
+def test_documents_are_waited_for_a_minute() -> None:
+    assert module._DOCUMENT_SECONDS == 60.0
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("../x.pdf", "/etc/x.pdf", "other.json", ".hidden.pdf", "done/x.pdf", "refused/x.pdf"),
+        f"{SENDING}/x.pdf",
+    ],
+)
+def test_what_a_report_may_not_take_is_not_waited_for(folder: Path, url: str) -> None:
+    found = naming(folder, url)
+    (folder.parent / "x.pdf").touch()
+
+    (item,) = found.items()
+
+    assert [file.name for file in item.base.iterdir()] == ["r.json"]
+    assert (folder.parent / "x.pdf").exists()
+
+
+def test_documents_that_are_elsewhere_stay_there(folder: Path, tmp_path: Path) -> None:
+    found = naming(folder, "x.pdf")
+    (folder / "x.pdf").touch()
+    found.service = replace(found.service, documents_from=tmp_path)
+
+    assert taken([*found.items()]) == [["r.json"]]
+    assert (folder / "x.pdf").exists()
+
+
+def test_the_reason_of_an_earlier_refusal_is_taken_with_its_report(folder: Path) -> None:
+    (folder / "a.json").write_text(REPORT)
+    expected = reason_file(folder / "a.json")
+    expected.write_text("{}")
+
+    (names,) = taken([*watched(folder).items()])
+
+    assert expected.name in names

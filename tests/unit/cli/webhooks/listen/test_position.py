@@ -61,3 +61,15 @@ def test_each_service_and_client_has_a_file_of_its_own(
 
     assert len(files) == 3
     assert {file.parent for file in files} == {tmp_path / "fhirpub"}
+
+
+def test_the_usual_folder_is_below_the_home_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    file = usual_file("laptop", "https://a", "x")
+
+    assert file.parent == tmp_path / ".local" / "state" / "fhirpub"
+    assert file.name.startswith("listen-laptop-")

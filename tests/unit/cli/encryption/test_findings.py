@@ -1,0 +1,132 @@
+"""``fhirpub check`` names secrets that are in clear, and keys that are missing or exposed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.app.stores import key_source
+from fhirpub.cli.advice.finding import Finding
+from fhirpub.cli.encryption.findings import _problems, _problems_of_key, find_secrets
+from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.encryption.cipher import NO_KEY, State
+from fhirpub.encryption.keys import KeySource
+from fhirpub.storage.secret_contract import StoredSecret
+
+KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+SEALED = bytes(40)
+
+
+def found(*states: State, has_key: bool = True) -> list[tuple[str, str]]:
+    secrets = [
+        (StoredSecret(purpose="salt", owner=f"t-{number}", value=SEALED), state)
+        for number, state in enumerate(states)
+    ]
+    return [(one.level, one.text) for one in _problems(secrets, has_key=has_key)]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/lab.db"))
+
+
+def key_of(config: Config, *, mode: int = 0o600) -> KeySource:
+    """Write a key next to the store, or where it is configured."""
+    source = key_source(config)
+    assert source.file is not None
+    source.file.write_text(f"{KEY}\n")
+    source.file.chmod(mode)
+    return source
+
+
+def texts(config: Config, source: KeySource) -> list[str]:
+    findings = list(_problems_of_key(config, source))
+    assert all(one.level == "warning" for one in findings)
+    return [one.text for one in findings]
+
+
+def in_production(config: Config) -> Config:
+    return replace(config, auth=replace(config.auth, environment="production"))
+
+
+def test_secrets_under_the_first_key_are_no_problem() -> None:
+    assert found("first") == []
+
+
+def test_a_missing_key_is_named_and_is_an_error() -> None:
+    ((level, text),) = found("missing", "missing", has_key=False)
+
+    assert level == "error"
+    assert text.startswith("the salt of 2 tenants cannot be decrypted: the key ")
+    assert text.endswith(" is not here")
+
+
+def test_each_damaged_secret_is_an_error() -> None:
+    assert found("damaged", "first", "damaged") == [
+        ("error", "the salt of t-0 was damaged in the store, or moved there"),
+        ("error", "the salt of t-2 was damaged in the store, or moved there"),
+    ]
+
+
+def test_without_a_key_the_way_to_one_is_named() -> None:
+    assert found("clear", has_key=False) == [
+        ("warning", NO_KEY),
+        ("warning", "the salt of 1 tenant in the store: in clear"),
+    ]
+
+
+@pytest.mark.parametrize("state", ["clear", "older"])
+def test_with_a_key_what_is_outdated_can_be_encrypted(state: State) -> None:
+    ((level, text),) = found(state)
+
+    assert level == "warning"
+    assert text.startswith("the salt of 1 tenant ")
+    assert ("in clear" in text, "under an older key" in text) == (
+        state == "clear",
+        state == "older",
+    )
+    assert text.endswith(": run `fhirpub secrets reseal`")
+
+
+@pytest.mark.parametrize(("mode", "is_exposed"), [(0o600, False), (0o640, False), (0o604, True)])
+def test_a_key_that_others_can_read_is_named(
+    config: Config, mode: int, *, is_exposed: bool
+) -> None:
+    source = key_of(config, mode=mode)
+
+    expected = [f"{source.file} can be read by others: chmod o-rwx"] if is_exposed else []
+    assert texts(config, source) == expected
+
+
+def test_a_key_next_to_the_store_is_a_problem_in_production_only(config: Config) -> None:
+    source = key_of(config)
+
+    assert texts(config, source) == []
+    (text,) = texts(in_production(config), source)
+    assert text.startswith(f"{source.file}, the key, is next to the store")
+
+
+def test_a_key_elsewhere_is_no_problem(config: Config, tmp_path: Path) -> None:
+    storage = replace(config.storage, keys_file=str(tmp_path / "elsewhere"))
+    configured = in_production(replace(config, storage=storage))
+
+    assert texts(configured, key_of(configured)) == []
+
+
+def test_without_a_file_there_is_nothing_to_look_at(config: Config) -> None:
+    assert texts(in_production(config), key_source(config)) == []
+
+
+async def test_an_encrypted_store_is_in_order(config: Config) -> None:
+    source = key_of(config)
+
+    usual = [one async for one in find_secrets(config, created=False)]
+    first = [one async for one in find_secrets(config, created=True)]
+
+    ((subject, level, text),) = [(one.subject, one.level, one.text) for one in usual]
+    assert (subject, level) == ("secrets", "ok")
+    assert text.startswith("signing keys and salts (0) are encrypted, new ones under ")
+    created = f"created {source.file}, the key of the secrets in the store: keep a copy"
+    assert first == [Finding("secrets", "ok", created)]

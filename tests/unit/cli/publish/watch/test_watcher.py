@@ -1,0 +1,246 @@
+"""A watcher publishes what is in its folder until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fhirpub.app.context import create_context
+from fhirpub.cli.publish.service import Service
+from fhirpub.cli.publish.watch import watcher as module
+from fhirpub.cli.publish.watch.claim import DONE, SENDING
+from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
+from fhirpub.cli.publish.watch.watcher import WatchOptions, _Watcher
+from fhirpub.config.settings import Config
+from fhirpub.runtime.clock import now_ms
+from tests.bodies import register_body
+from tests.ports import free_port
+
+TYPES = create_context(Config(), clock=now_ms).types
+PUBLISHED: Any = (201, {"Location": "https://a.example/fhir/r4/DiagnosticReport/7/_history/1"}, {})
+REFUSED: Any = (403, {}, {"resourceType": "OperationOutcome", "issue": []})
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_POLL_SECONDS", 0.001)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path / "in"
+
+
+def put(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).write_text(json.dumps(register_body(name)))
+
+
+async def watch(
+    base: str, folder: Path, until: Callable[[], bool], *, as_json: bool = True
+) -> None:
+    """Watch a folder until a condition holds, then end as by SIGTERM."""
+    service = Service(base=base, grant={}, cacert=None, types=TYPES, limit=10**7)
+    watched = WatchedFolder(folder, service, Settling(0.0))
+    watcher = _Watcher(watched, WatchOptions(jobs=1, settle=0.0, as_json=as_json))
+    running = asyncio.create_task(watcher.run())
+    async with asyncio.timeout(30):
+        while not until() and not running.done():
+            await asyncio.sleep(0.005)
+    watcher._stop()
+    await running
+
+
+def move_away(folder: Path) -> None:
+    folder.rename(folder.parent / "moved")
+
+
+def done(folder: Path) -> list[str]:
+    names = sorted(file.name for file in (folder / DONE).rglob("*.json"))
+    assert not any((folder / name).exists() for name in names)
+    return names
+
+
+async def test_reports_are_published_and_moved(
+    stub: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub.answers = [PUBLISHED]
+    put(folder, "a.json", "b.json")
+
+    await watch(stub.address, folder, lambda: len(done(folder)) == 2)
+
+    out, err = capsys.readouterr()
+    assert done(folder) == ["a.json", "b.json"]
+    assert sorted(json.loads(line)["file"] for line in out.splitlines()) == ["a.json", "b.json"]
+    assert err == f"Note: watching {folder}\n"
+
+
+async def test_reports_that_appear_are_published_too(stub: Any, folder: Path) -> None:
+    stub.answers = [PUBLISHED]
+    put(folder, "a.json")
+    added = False
+
+    def is_over() -> bool:
+        nonlocal added
+        if done(folder) and not added:
+            put(folder, "b.json")
+            added = True
+        return len(done(folder)) == 2
+
+    await watch(stub.address, folder, is_over)
+
+    assert done(folder) == ["a.json", "b.json"]
+
+
+@pytest.mark.parametrize("answer", [REFUSED, (401, {}, {})])
+async def test_what_cannot_be_accepted_waits_and_is_tried_again(
+    stub: Any,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Any,
+) -> None:
+    monkeypatch.setattr(module, "_LONGEST_PAUSE", 0.001)
+    stub.answers = [answer, PUBLISHED]
+    put(folder, "a.json")
+
+    await watch(stub.address, folder, lambda: bool(done(folder)))
+
+    notes = capsys.readouterr().err
+    assert f"\n1 reports wait in {SENDING}; trying again in 0.001 s\n" in notes
+    assert done(folder) == ["a.json"]
+
+
+async def test_pauses_double_up_to_a_minute(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(self: _Watcher, seconds: float) -> None:
+        slept.append(seconds)
+        await asyncio.sleep(0)
+        if len(slept) == 7:
+            self._stopped.set()
+
+    monkeypatch.setattr(_Watcher, "_sleep", sleep)
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", -1.0)
+    put(folder, "a.json")
+
+    await watch(f"http://127.0.0.1:{free_port()}", folder, lambda: False)
+
+    assert slept[:7] == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert "connection refused" in capsys.readouterr().err
+    assert done(folder) == []
+
+
+async def test_a_folder_that_another_process_watches_is_waited_for(
+    stub: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub.answers = [PUBLISHED]
+    put(folder, "a.json")
+    service = Service(base=stub.address, grant={}, cacert=None, types=TYPES, limit=10**7)
+    passes = 0
+
+    def is_over() -> bool:
+        nonlocal passes
+        passes += 1
+        return passes > 5
+
+    with WatchedFolder(folder, service, Settling(0.0)).locked() as is_ours:
+        assert is_ours
+        await watch(stub.address, folder, is_over)
+
+    assert capsys.readouterr().err == (
+        f"Note: another process watches {folder}; waiting until it ends\n"
+    )
+    assert stub.requests == []
+
+
+async def test_after_a_success_pauses_begin_again(
+    stub: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(self: _Watcher, seconds: float) -> None:
+        slept.append(seconds)
+        await asyncio.sleep(0)
+        if len(slept) == 2:
+            put(folder, "b.json")
+        if len(slept) == 3:
+            self._stop()
+
+    monkeypatch.setattr(_Watcher, "_sleep", sleep)
+    stub.answers = [REFUSED, PUBLISHED, REFUSED]
+    put(folder, "a.json")
+
+    await watch(stub.address, folder, lambda: False)
+
+    assert slept[:3] == [2.0, module._POLL_SECONDS, 2.0]
+
+
+async def test_a_folder_that_is_gone_is_a_failure_that_is_tried_again(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sleep(self: _Watcher, _seconds: float) -> None:
+        await asyncio.sleep(0)
+        if (folder.parent / "moved").exists():
+            self._stop()
+        else:
+            move_away(folder)
+
+    monkeypatch.setattr(_Watcher, "_sleep", sleep)
+
+    await watch("http://127.0.0.1:9", folder, lambda: False)
+
+    notes = capsys.readouterr().err
+    assert f"Note: {folder}: No such file or directory\n0 reports wait in {SENDING}" in notes
+
+
+async def test_a_result_is_one_line_with_the_name_of_its_file(
+    stub: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub.answers = [PUBLISHED]
+    put(folder, "a.json")
+
+    await watch(stub.address, folder, lambda: bool(done(folder)), as_json=False)
+
+    out = capsys.readouterr().out
+    assert "a.json" in out
+    assert str(folder) not in out
+    assert not out.startswith("{")
+
+
+async def test_a_pass_begins_only_while_the_watch_goes_on(stub: Any, folder: Path) -> None:
+    put(folder, "a.json")
+
+    await watch(stub.address, folder, lambda: True)
+
+    assert stub.requests == []
+    assert (folder / "a.json").exists()
+
+
+def test_a_signal_ends_a_watch(
+    stub: Any,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    service = Service(base=stub.address, grant={}, cacert=None, types=TYPES, limit=10**7)
+    timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    timer.start()
+
+    module.watch(service, Path("in"), WatchOptions(jobs=1, settle=0.0, as_json=True))
+
+    timer.join()
+    assert (folder / SENDING).is_dir()
+    assert capsys.readouterr().err == f"Note: watching {folder}\n"

@@ -1,0 +1,60 @@
+"""The line of progress of a transfer, and the settings of the other store."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fhirpub.cli.transfer import _other, _Rate
+from fhirpub.config.settings import Config
+from fhirpub.errors import ConfigurationError
+from fhirpub.storage.transfer import Progress
+
+
+def test_progress_has_the_rate_and_the_time_that_is_left() -> None:
+    rate = _Rate()
+    rate._began = time.monotonic() - 100
+
+    text = rate.describe(Progress(total=3_000, copied=600, there=400))
+
+    assert text == "1,000 of 3,000 versions, 10/s, 200 s left"
+
+
+def test_more_than_was_counted_leaves_no_time() -> None:
+    rate = _Rate()
+    rate._began = time.monotonic() - 100
+
+    assert rate.describe(Progress(total=5, copied=1_000)).endswith(", 0 s left")
+
+
+def test_a_url_names_only_another_store() -> None:
+    config = Config()
+
+    other = _other(config, "sqlite:///x.db")
+
+    assert other == replace(config, storage=replace(config.storage, url="sqlite:///x.db"))
+
+
+def test_a_file_names_the_store_and_the_keys_of_webhooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FHIRPUB_STORAGE__URL", "sqlite:///ours.db")
+    file = tmp_path / "f.toml"
+    file.write_text(
+        "[storage]\nurl = 'sqlite:///new.db'\n[webhooks]\nkeys_file = '/k'\n[server]\nport = 7\n"
+    )
+
+    other = _other(Config(), str(file))
+
+    assert (other.storage.url, other.webhooks.keys_file) == ("sqlite:///new.db", "/k")
+    assert other.server == Config().server
+
+
+def test_what_is_neither_is_refused_without_its_text() -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        _other(Config(), "mongodb:/user:secret@h")
+
+    assert "secret" not in str(refusal.value)
