@@ -94,3 +94,9 @@ async def test_endpoints_of_two_tenants_with_one_description_are_listed(
 
 def test_the_operator_is_the_user_of_the_agent(office: Office) -> None:
     assert office.administration.operator == AGENT.user
+
+
+async def test_a_tenant_is_meant_by_its_name(office: Office, lab: str, other: str) -> None:
+    found = [(await office.administration.tenant(name)).id for name in ("Lab", "Other")]
+
+    assert found == [lab, other]

@@ -62,3 +62,36 @@ async def test_a_replay_that_is_cut_into_calls_opens_each_delivery_once(
     await store.stop()
     assert len(store.opened) == len(set(store.opened)) == 10
     assert calls > 2
+
+
+@pytest.mark.parametrize(
+    ("given", "selected"),
+    [
+        ({"since": 0}, (None, 0, None)),
+        ({"until": 7}, (None, None, 7)),
+        ({"dead": True}, (None, None, None)),
+        ({"events": ["evt_1"]}, (frozenset({"evt_1"}), None, None)),
+    ],
+)
+def test_one_criterion_is_enough_to_select(given: dict[str, Any], selected: Any) -> None:
+    wanted = deliveries._wanted(given)
+
+    assert (wanted.event_ids, wanted.since, wanted.until) == selected
+
+
+async def test_a_replay_that_is_cut_names_the_endpoints_that_still_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_log, "_REPLAY_BATCH_SIZE", 2)
+    monkeypatch.setattr(deliveries, "_MAX_REPLAYED", 2)
+    store, endpoint = WatchedStore(tmp_path / "store.db"), an_endpoint(state="paused")
+    await store.start()
+    await store.put_endpoint(endpoint.tenant, endpoint)
+    await queue(store, 5, endpoint=endpoint.id, state="dead", ended=1)
+    found: Any = SimpleNamespace(deliveries=DeliveryLog(store, clock=now_ms))
+
+    step = await deliveries._replay(found, [endpoint], Wanted(), deliveries._Place())
+
+    await store.stop()
+    assert step["following"] is not None
+    assert step["held"] == [{"endpoint": endpoint.id, "state": "paused"}]

@@ -94,3 +94,7 @@ async def test_endpoints_of_every_tenant_are_encrypted_again(filled: Office, oth
     filled.store.cipher.use(filled.store.cipher.keys[::-1])
 
     assert await filled.run(endpoint_acts.RESEAL) == {"resealed": 2}
+
+
+async def test_a_dry_run_counts_no_endpoint_as_not_decrypted(filled: Office) -> None:
+    assert (await reseal(filled, dry_run=True))["not_decrypted"] == 0

@@ -9,6 +9,7 @@ import pytest
 from fhirpub.administration import patients
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import FhirpubError, InvalidContent
+from fhirpub.interactions.relinking.relink import NotMovable
 from fhirpub.storage.contract import Version
 from fhirpub.testing.samples import new_id
 from tests.panels import panel
@@ -243,3 +244,14 @@ async def test_a_place_that_no_response_had_is_refused(
 ) -> None:
     with pytest.raises(InvalidContent, match="after: "):
         await office.run(patients.CONFLICTS, tenant=lab, after=after)
+
+
+async def test_an_identifier_of_a_system_without_persons_moves_nothing(
+    office: Office, lab: str
+) -> None:
+    report = await published(office, lab)
+
+    with pytest.raises(NotMovable, match="urn:x is no system of"):
+        await relink(office, lab, report.id, identifier="urn:x|7")
+
+    assert await patient_now(office, lab, report) == patient_of(report)

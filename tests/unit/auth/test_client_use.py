@@ -114,3 +114,17 @@ async def test_a_request_with_a_token_that_is_known_writes_nothing(world: World)
         assert world.tokens.cached_caller(f"Bearer {token}") is not None
 
     assert world.access.writes_of_uses == 0
+
+
+async def test_at_once_a_use_of_the_next_millisecond_is_recorded(
+    uses: ClientUses, access: MemoryAccess, clock: HandClock
+) -> None:
+    uses.note("ward")
+    await uses.record(at_once=True)
+    clock.now += 1
+    uses.note("ward")
+    await uses.record(at_once=True)
+    await uses.record(at_once=True)
+
+    assert access.uses == {"ward": clock()}
+    assert access.writes_of_uses == 2

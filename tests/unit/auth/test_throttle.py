@@ -269,3 +269,25 @@ async def test_a_caller_that_goes_away_amid_an_attempt_frees_its_place() -> None
 
     assert await attempt(throttle, None) == "granted"
     assert not throttle._pairs
+
+
+async def test_an_attempt_that_succeeds_lets_no_more_run_beside_the_others() -> None:
+    throttle, first, second = Throttle(2, clock=HandClock()), asyncio.Event(), asyncio.Event()
+    running: list[str] = []
+
+    async def run(name: str, end: asyncio.Event) -> None:
+        async with throttle.attempt("c", "a"):
+            running.append(name)
+            await end.wait()
+
+    tasks = [asyncio.create_task(run("1", first)), asyncio.create_task(run("2", second))]
+    await asyncio.sleep(0)
+    first.set()
+    await tasks[0]
+    tasks += [asyncio.create_task(run(name, second)) for name in ("3", "4")]
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    assert running == ["1", "2", "3"]
+    second.set()
+    await asyncio.gather(*tasks)

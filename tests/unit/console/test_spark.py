@@ -48,3 +48,9 @@ def test_a_chart_is_as_wide_as_its_steps_and_has_room_for_its_line() -> None:
     line = chart[-1]
     assert chart.get("viewBox") == "0 0 36 41"
     assert (line.get("x2"), line.get("y1"), line.get("y2")) == ("36", "40.5", "40.5")
+
+
+def test_a_bar_as_high_as_the_chart_is_that_of_one() -> None:
+    chart = fromstring(spark([count(1, 0)], title="Day"))
+
+    assert [bar.get("height") for bar in chart if bar.tag.endswith("rect")] == ["40.0"]

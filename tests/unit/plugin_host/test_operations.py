@@ -207,3 +207,12 @@ def test_a_source_that_fails_is_logged_once_for_each_place(install: Install) -> 
         ("one", "KeyError"),
     ]
     assert "Ashdown" not in str(logs)
+
+
+def test_an_operation_on_a_resource_may_follow_references(install: Install) -> None:
+    includes = "('DiagnosticReport:result',)"
+    install("one", OPERATION % f"{{'on_instance': True, 'includes': {includes}}}", group=V2)
+
+    (found,) = operations(config("one"))["DiagnosticReport"]
+
+    assert found.operation.includes == ("DiagnosticReport:result",)

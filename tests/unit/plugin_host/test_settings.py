@@ -203,3 +203,12 @@ def test_a_traceback_with_the_settings_shows_no_secret(tmp_path: Path) -> None:
 
     assert "seconds=5.0" in shown
     assert "geheim" not in shown
+
+
+def test_defaults_that_are_no_valid_settings_are_reported_with_their_group(
+    install: Install,
+) -> None:
+    install("broker", (PLUGIN % "Broker").replace("setting(5.0", "setting(0.0"), group=V2)
+
+    with pytest.raises(PluginError, match=r"^\[broker\] seconds must be above 0$"):
+        plugin_context(Config(), PluginHooks(["broker"]))

@@ -227,3 +227,13 @@ async def test_one_that_began_later_is_not_forgotten() -> None:
     await asyncio.wait([first, second], timeout=20)
 
     assert [type(one.exception()) for one in (first, second)] == [StoreUnavailable] * 2
+
+
+async def test_a_deadline_keeps_nothing_of_what_ended_in_time() -> None:
+    deadline, loop = Deadline(60), asyncio.get_running_loop()
+    for _ in range(100):
+        outcome: asyncio.Future[None] = loop.create_future()
+        deadline.watch(outcome)
+        outcome.set_result(None)
+
+    assert len(deadline._ends) == 1

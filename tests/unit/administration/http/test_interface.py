@@ -321,3 +321,13 @@ async def test_a_token_for_another_audience_is_refused(desk: Desk) -> None:
 
     assert (await desk.ask("GET", "/tenants", key=right)).status == 200
     assert (await desk.ask("GET", "/tenants", key=wrong)).status == 401
+
+
+async def test_a_line_of_the_log_has_who_asked_from_where_and_by_which_request(
+    desk: Desk,
+) -> None:
+    with capture_logs() as logged:
+        await desk.ask("POST", "/tenants", {"name": "Lab"})
+
+    (line,) = [one for one in logged if "operation" in one]
+    assert (line["address"], line["request_id"]) == ("192.0.2.9", "r-9")

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from tests.unit.administration.conftest import lab, office
+from tests.unit.administration.conftest import lab, office, other
 
-__all__ = ["lab", "office"]
+__all__ = ["lab", "office", "other"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fhirpub.console.operators.shown import MAX_ROWS, Piece, Shower
 
 TENANT = "7d1a2b3c-0000-4000-8000-000000000000"
@@ -99,3 +101,17 @@ def test_a_table_shows_less_of_a_long_list_than_facts_do() -> None:
 
     assert texts([*table.rows[0][0]])[-1] == "and 20 more"
     assert len(fact.pieces) == 30
+
+
+@pytest.mark.parametrize(
+    ("value", "piece"),
+    [
+        (True, Piece("yes")),
+        (False, Piece("no")),
+        (0, Piece("0", kind="number")),
+        (1_234, Piece("1,234", kind="number")),
+        (0.5, Piece("0.5", kind="number")),
+    ],
+)
+def test_a_number_is_shown_as_one_and_a_truth_as_a_word(value: float, piece: Piece) -> None:
+    assert Shower().pieces("dry_run", value) == [piece]

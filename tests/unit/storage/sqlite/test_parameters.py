@@ -55,3 +55,7 @@ def test_each_member_of_an_object_is_found_though_a_number_comes_repeatedly(pair
     found = rows("SELECT CAST(key AS INTEGER), value FROM json_each(?)", json_object(pairs))
 
     assert found == [*pairs]
+
+
+def test_a_text_in_a_list_takes_no_more_room_than_in_utf_8() -> None:
+    assert json_list(["ü"]) == '["ü"]'
