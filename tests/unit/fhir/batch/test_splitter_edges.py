@@ -41,9 +41,12 @@ def test_a_value_of_the_length_of_a_window_is_too_large_as_it_may_go_on() -> Non
 def test_a_window_is_not_moved_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     moves: list[int] = []
     move = splitter._Scanner._move
-    monkeypatch.setattr(
-        splitter._Scanner, "_move", lambda self: (moves.append(self.place), move(self))
-    )
+
+    def noted(self: splitter._Scanner) -> None:
+        moves.append(self.place)
+        move(self)
+
+    monkeypatch.setattr(splitter._Scanner, "_move", noted)
     found_in(b'{"entry":[1,2,3,4,5,6]}' + b" " * 40, window=60)
 
     assert len(moves) <= 2
