@@ -88,6 +88,14 @@ def test_a_resource_of_each_kind_of_element_has_no_problem(schemas: Schemas) -> 
     assert problems(SPECIMEN, schemas) == []
 
 
+def test_what_stands_beside_values_that_are_absent_is_checked(schemas: Schemas) -> None:
+    patient = {"resourceType": "Patient", "name": [{"_given": [None, {"id": "a"}]}]}
+
+    found = problems(patient, schemas)
+
+    assert found == ["name[0].given[0]", "name[0].given[1]"]
+
+
 def problems(resource: dict[str, Any], schemas: Schemas) -> list[str]:
     found = element_problems(resource, is_of_type=schemas.accepts_primitive)
     return [issue.expression for issue in found]

@@ -124,3 +124,10 @@ def test_an_entity_cannot_open_an_element() -> None:
 
     assert len(root) == 0
     assert root.text == "<script>a</script>"
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"), [(250, ""), (300, "must be well-formed XHTML, with <br/> instead of <br>")]
+)
+def test_a_narrative_may_not_be_nested_as_deep_as_a_parser_bears(levels: int, said: str) -> None:
+    assert narrative_problem(div("<b>" * levels + "a" + "</b>" * levels)) == said

@@ -214,3 +214,45 @@ def test_all_problems_have_a_code(context: Context) -> None:
     assert {*codes} == {*(one.value for one in ALL), *declared}
     assert system["count"] == len(codes)
     assert system["concept"][0]["definition"] == f"{ALL[0].meaning} {ALL[0].remedy}"
+
+
+def test_the_ways_to_authenticate_are_coded(context: Context) -> None:
+    (rest,) = stated(context)["rest"]
+
+    (service,) = rest["security"]["service"]
+    assert service["coding"] == [
+        {"system": "http://terminology.hl7.org/CodeSystem/restful-security-service", "code": code}
+        for code in ("OAuth", "SMART-on-FHIR")
+    ]
+
+
+def test_formats_of_patches_are_those_that_an_update_takes(context: Context) -> None:
+    found = stated(context)
+
+    assert found["format"] == ["json", "xml"]
+    assert found["patchFormat"] == [
+        "application/merge-patch+json",
+        "application/json-patch+json",
+    ]
+
+
+def test_a_type_has_versions_that_no_update_creates(context: Context) -> None:
+    report = resources(context)["DiagnosticReport"]
+
+    assert (report["versioning"], report["readHistory"]) == ("versioned", True)
+    assert [report[f"conditional{one}"] for one in ("Create", "Read", "Update", "Delete")] == [
+        True,
+        "full-support",
+        False,
+        "not-supported",
+    ]
+    assert report["updateCreate"] is False
+
+
+def test_each_problem_is_shown_and_defined(context: Context) -> None:
+    own = own_resources(context, b"")
+    (system,) = [loads_stored(body) for (kind, _name), body in own.items() if kind == "CodeSystem"]
+
+    for concept, problem in zip(system["concept"], ALL, strict=False):
+        assert (concept["code"], concept["display"]) == (problem.value, problem.display)
+        assert concept["definition"] == f"{problem.meaning} {problem.remedy}"

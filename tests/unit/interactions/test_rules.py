@@ -17,8 +17,9 @@ from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.problems import ContentProblem
 from tests.panels import panel, specimen
 from tests.unit.interactions.checks.submitted import places, submitted
-from tests.unit.interactions.updating import CONTEXT
+from tests.unit.interactions.updating import CONTEXT, TENANT
 
+ROLES = "http://terminology.hl7.org/CodeSystem/v2-0203"
 TYPE = CONTEXT.types["DiagnosticReport"]
 WRONG = Issue.error(ContentProblem.ELEMENT_MALFORMED, "is wrong", "a")
 BROKEN = Issue.error(ContentProblem.RULE_BROKEN, "is broken", "b", code="business-rule")
@@ -259,3 +260,41 @@ def test_places_of_issues_begin_with_that_of_their_entry() -> None:
     assert places(rules.each_below(submission.entry, [WRONG])) == [
         ("Parameters.parameter[2].resource.a", "is wrong")
     ]
+
+
+def test_a_code_of_a_part_that_fhir_does_not_have_is_refused_in_its_place() -> None:
+    found = structure_of(patient_changes={"gender": "x", "maritalStatus": {"text": 1}})
+
+    assert [place for place, _said in found] == [
+        "Parameters.parameter[0].resource.gender",
+        "Parameters.parameter[0].resource.maritalStatus.text",
+    ]
+
+
+def test_what_the_schema_finds_in_a_right_identifier_is_refused() -> None:
+    one = {"system": "urn:s:1", "value": "1", "use": "x"}
+
+    found = structure_of(report_changes={"identifier": [one]})
+
+    assert [place for place, _said in found] == [
+        "Parameters.parameter[2].resource.identifier[0].use"
+    ]
+
+
+def test_of_a_wrong_identifier_the_rule_speaks_alone() -> None:
+    found = structure_of(report_changes={"identifier": {"system": 5}})
+
+    assert [place for place, _said in found] == ["Parameters.parameter[2].resource.identifier"]
+
+
+@pytest.mark.parametrize(
+    ("element", "place"),
+    [
+        ({"system": ROLES, "code": "no-such"}, "at.a.code"),
+        ({"coding": [{"system": ROLES, "code": "no-such"}]}, "at.a.coding[0].code"),
+    ],
+)
+def test_an_unknown_code_is_a_warning_in_its_place(element: dict[str, Any], place: str) -> None:
+    found = rules.codings({"a": element}, ["a"], CONTEXT.rules_for(TENANT.id), below="at")
+
+    assert [(one.severity, one.expression) for one in found] == [("warning", place)]

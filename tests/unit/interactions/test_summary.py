@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import InvalidSearch
+from fhirpub.fhir.schema import own_schemas
 from fhirpub.fhir.strict_json import JsonObject
 from fhirpub.interactions.summary import check_subset, is_subset, subset
 
@@ -111,3 +112,17 @@ def test_a_summary_that_there_is_not_is_refused(summary: str) -> None:
 
     [issue] = refused.value.issues
     assert issue.diagnostics == "must be true, text, data or false"
+
+
+@pytest.mark.parametrize("asked", ["value", "value[x]", " value[x] ,note"])
+def test_a_choice_is_named_with_or_without_its_brackets(asked: str) -> None:
+    schema = own_schemas().document("Observation")
+    resource = {"resourceType": "Observation", "valueString": "a", "status": "final"}
+    resource |= {"effectiveDateTime": "2026", "issued": "x"}
+
+    found = subset(
+        resource | {"id": "1", "meta": {"versionId": "1"}}, schema, summary="", elements=asked
+    )
+
+    assert "valueString" in found
+    assert "effectiveDateTime" not in found

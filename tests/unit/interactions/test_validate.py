@@ -12,6 +12,7 @@ from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.submission.held import Held
 from fhirpub.interactions.validate import Asked, Trial, add_verdict, try_registration
 from fhirpub.problems import ContentProblem, OperationProblem
 from fhirpub.runtime.stages import run_to_completion
@@ -19,6 +20,7 @@ from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
+from fhirpub.testing.samples import new_id, new_member_id
 from tests.bodies import SYSTEM, parameters, register_body, report, self_contained
 from tests.unit.interactions.erasure.registered import (
     OTHER_TENANT,
@@ -69,6 +71,16 @@ async def verdict(
         for one in issues
         if one.details in (ContentProblem.ACCEPTED, ContentProblem.IDENTIFIER_IN_USE)
     ]
+
+
+PERSON = new_member_id()
+
+
+def referring(patient_id: str) -> dict[str, Any]:
+    """Return a body that refers to a patient instead of bringing it."""
+    body = register_body("R-1", subject={"reference": f"Patient/{patient_id}"})
+    body["parameter"] = body["parameter"][1:]
+    return body
 
 
 WOULD = ("information", f"the {TYPE} would be registered; nothing was stored")
@@ -244,3 +256,36 @@ def test_a_resource_alone_without_its_parts_is_wrong(store: SqliteStore) -> None
 
     assert any(one.severity == "error" for one in trial.found)
     assert trial.version is None
+
+
+def test_a_patient_that_is_missing_is_one_that_the_tenant_may_hold(store: SqliteStore) -> None:
+    found = tried(store, referring(PERSON))
+
+    assert found.held is not None
+    assert (found.held.part, found.held.literal) == ("patient", f"Patient/{PERSON}")
+    assert found.version is None
+
+
+def test_without_a_reference_of_ours_no_patient_is_held(store: SqliteStore) -> None:
+    assert tried(store, referring("elsewhere")).held is None
+    assert tried(store, register_body("R-1")).held is None
+
+
+def test_a_patient_that_is_held_need_not_be_sent(store: SqliteStore) -> None:
+    one = {"resourceType": "Patient", "id": PERSON, "meta": {"versionId": f"{new_id()}.1"}}
+    held = Held("patient", f"Patient/{PERSON}", "DiagnosticReport", dumps(one))
+
+    found = run_to_completion(
+        try_registration(
+            context_of(store),
+            dumps(referring(PERSON)),
+            is_xml=False,
+            asked=Asked({"mode": "", "profile": ""}, held),
+            type_name=TYPE,
+            tenant=TENANT,
+        )
+    )
+
+    assert found.held is None
+    assert found.version is not None
+    assert [one.diagnostics for one in found.found if one.severity == "error"] == []

@@ -77,3 +77,13 @@ def test_extensions_and_the_siblings_of_primitives_are_left_out(short: dict[str,
 
 def test_a_resource_says_where_r4_defines_it(short: dict[str, Any]) -> None:
     assert short["Observation"]["externalDocs"]["url"].endswith("/R4/observation.html")
+
+
+def test_only_a_resource_has_an_id(short: dict[str, Any]) -> None:
+    assert "id" in short["Observation"]["properties"]
+    assert "id" not in short["CodeableConcept"]["properties"]
+
+
+def test_what_r4_requires_is_required_unless_it_is_left_out(short: dict[str, Any]) -> None:
+    assert set(short["Observation"]["required"]) == {"resourceType", "code"}
+    assert "required" not in short["CodeableConcept"]

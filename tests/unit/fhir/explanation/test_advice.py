@@ -117,7 +117,8 @@ def test_no_advice_on_a_time_repeats_it(text: str) -> None:
         ("data:application/pdf;base64,AAAA", "leave out data:...;base64, before it"),
         ("%PDF-1.4 ...", "these are the bytes themselves: encode them"),
         ("", "it is empty"),
-        ("a-b_", "the URL-safe alphabet"),
+        ("a-bc", "the URL-safe alphabet"),
+        ("a_bc", "the URL-safe alphabet"),
         ("AAAAA", "no multiple of 4"),
         ("AA\nAA A", "no multiple of 4"),
         ("Ñ+/=", "other characters"),
@@ -125,3 +126,9 @@ def test_no_advice_on_a_time_repeats_it(text: str) -> None:
 )
 def test_text_that_is_no_base64_is_answered_with_the_reason(text: str, why: str) -> None:
     assert why in explain_base64(text)
+
+
+def test_the_code_that_was_meant_ends_the_sentence_about_an_element() -> None:
+    sentence = sentence_about("DiagnosticReport", **REPORT | {"status": "Final"})
+
+    assert sentence.endswith("; did you mean final?")

@@ -151,3 +151,13 @@ def test_what_is_no_object_in_place_of_one_is_left_alone(value: Any) -> None:
 
     assert list(correct_times(resource)) == []
     assert resource == report(effectivePeriod=value, identifier=[value])
+
+
+@pytest.mark.parametrize("value", [5, True, None, {"a": "2026-11-20T10:05Z"}, ["x", 5, None]])
+@pytest.mark.parametrize("element", ["issued", "code", "contained", "unknown"])
+def test_what_has_another_shape_is_left_alone(element: str, value: Any) -> None:
+    resource = report(**{element: value})
+    sent = copy.deepcopy(resource)
+
+    assert [*correct_times(resource)] == []
+    assert resource == sent

@@ -123,3 +123,8 @@ def test_any_text_is_a_unit_or_none(code: str) -> None:
 @pytest.mark.parametrize("code", ["m." * 31 + "m", "(" * 31 + "m" + ")" * 31, "V9/F." * 12 + "S"])
 def test_a_code_of_dozens_of_parts_is_not_converted(code: str) -> None:
     assert unit_of(code) is None
+
+
+def test_a_code_of_at_most_64_characters_is_read() -> None:
+    assert unit_of(f"{{{'x' * 62}}}") is not None
+    assert unit_of(f"{{{'x' * 63}}}") is None

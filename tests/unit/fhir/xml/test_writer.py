@@ -104,3 +104,11 @@ def test_a_whole_number_is_not_written_as_a_decimal() -> None:
     for wrong in (2.0, True, "2"):
         with pytest.raises(NotExpressible):
             inside(multipleBirthInteger=wrong)
+
+
+def test_a_narrative_is_written_as_the_markup_that_it_is() -> None:
+    div = '<div xmlns="http://www.w3.org/1999/xhtml"><p>a &amp; b</p></div>'
+
+    written = inside(text={"status": "generated", "div": div})
+
+    assert written == f'<text><status value="generated"/>{div}</text>'

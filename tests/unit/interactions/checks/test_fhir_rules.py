@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
+from fhirpub.interactions.submission.contained import from_contained
+from tests.bodies import organization, patient, report
 from tests.unit.interactions.checks.submitted import places, submitted
+from tests.unit.interactions.updating import CONTEXT
 
 REPORT = "Parameters.parameter[2].resource"
 PATIENT = "Parameters.parameter[0].resource"
@@ -47,3 +51,17 @@ def test_a_contained_resource_that_nothing_refers_to_is_wrong() -> None:
     (place,) = found(report_changes={"contained": contained})
 
     assert place.startswith(f"{REPORT}.contained")
+
+
+def test_what_a_part_of_create_contains_has_the_type_that_references_to_it_name() -> None:
+    employer = {"resourceType": "Organization", "id": "e", "name": "Lab"}
+    one = patient(id="p1", managingOrganization={"reference": "#e", "type": "Practitioner"})
+    body = {
+        **report("R-1", subject={"reference": "#p1"}, performer=[{"reference": "#o1"}]),
+        "contained": [one, organization(id="o1"), employer],
+    }
+    submission = from_contained(loads(dumps(body)), CONTEXT.types["DiagnosticReport"])
+
+    assert [place for place, _rule in places(broken_fhir_rules(submission))] == [
+        "DiagnosticReport.contained[0].managingOrganization.type"
+    ]

@@ -74,3 +74,10 @@ def test_what_people_wrote_stops_an_update_but_for_a_withdrawal() -> None:
     withdrawn = {**before, "status": "entered-in-error"}
     assert not [*refuse_untrue(before, withdrawn, "DiagnosticReport")]
     assert not [*refuse_untrue(BEFORE, {**BEFORE, "status": "final"}, "DiagnosticReport")]
+
+
+@pytest.mark.parametrize("names", [{"conclusion"}, {"text"}])
+def test_without_a_narrative_nothing_is_contradicted(names: set[str]) -> None:
+    before = {**BEFORE, "text": {"status": "generated", "div": "<div>All is well</div>"}}
+
+    assert not is_contradicted(before, {**BEFORE, "conclusion": "x"}, names, ["presentedForm"])

@@ -139,3 +139,14 @@ def test_a_name_that_is_nearly_right_is_suggested() -> None:
 
 def test_of_any_other_name_nothing_is_known() -> None:
     assert hint("zzzzzzzz") == "the CapabilityStatement lists those of Observation"
+
+
+@pytest.mark.parametrize("name", ["subject:x", "subject:Patient"])
+def test_a_reference_with_something_else_behind_it_is_known_itself(name: str) -> None:
+    assert hint(name) == "subject is known, but not with what follows it"
+
+
+def test_behind_a_reference_the_identifier_is_suggested() -> None:
+    assert hint("subject.name") == (
+        "of what subject refers to, the identifier can be searched: subject.identifier"
+    )

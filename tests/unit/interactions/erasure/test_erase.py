@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.interactions.erasure.erase import Erased, Eraser
 from fhirpub.interactions.erasure.extent import NotErasable
@@ -259,3 +260,24 @@ async def test_without_a_relay_an_erasure_takes_its_place(
 
     assert erased.is_complete
     assert await store.lease(["relay"], owner="b", now=NOW, until=NOW + 1) == {"relay"}
+
+
+async def test_the_order_that_was_first_says_why(store: SqliteStore, report: Version) -> None:
+    await begun(store, report.id)
+
+    again = await eraser(store).begin(order(report.id, reason="another case"))
+
+    assert (again.order.reason, again.order.operator) == ("case 7", "eve")
+
+
+async def test_an_erasure_is_in_the_log_without_its_reason(
+    store: SqliteStore, report: Version
+) -> None:
+    with capture_logs() as lines:
+        await begun(store, report.id)
+
+    (line,) = [one for one in lines if one["event"] == "resource erased"]
+    assert (line["tenant"], line["operator"]) == (TENANT.id, "eve")
+    assert line["resource"] == f"{TYPE}/{report.id}"
+    assert line["log_level"] == "warning"
+    assert "case 7" not in str(line)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.schema import Schemas, own_schemas
+from fhirpub.interactions.identity.identification import MAX_IDENTIFIER_LENGTH
 from fhirpub.interactions.identity.problems import (
     has_usual_identifier,
     identifier_problems,
@@ -151,3 +152,20 @@ def test_an_update_from_which_another_key_would_follow_is_refused() -> None:
     (issue,) = refuse_other_key({"url": "A"}, {"url": "b"}, declared)
     assert (issue.code, issue.expression) == ("business-rule", "DiagnosticReport")
     assert not [*refuse_other_key({"url": "A"}, {"url": "b"}, REPORT)]
+
+
+def test_a_value_as_long_as_may_be_is_compared_with_its_form(schemas: Schemas) -> None:
+    rule = IdentifierRule(forms=(DIGITS,))
+    longest = MAX_IDENTIFIER_LENGTH
+
+    for length, said in ((longest, [DIGITS.words]), (longest + 1, [])):
+        one = {"system": "urn:s:1", "value": "1" * length}
+        found = [words for _at, words in problems(schemas, rule, {"identifier": [one]})]
+        assert [words for words in found if words == DIGITS.words] == said
+
+
+def test_several_identifiers_that_are_right_need_no_closer_look() -> None:
+    declared = replace(REPORT, identifier=IdentifierRule(most=3))
+
+    assert has_usual_identifier({"identifier": [ONE]}, declared)
+    assert not has_usual_identifier({"identifier": [ONE, {"system": "x", "value": "1"}]}, declared)

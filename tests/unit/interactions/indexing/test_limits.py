@@ -70,3 +70,7 @@ def test_the_bytes_are_those_of_the_stored_form(beyond: int, *, is_refused: bool
             encode_limited(values, limited=True)
     else:
         assert len(encode_limited(values, limited=True)) == MAX_SEARCH_BYTES
+
+
+def test_as_many_values_as_the_limit_that_are_too_long_are_refused_by_their_size() -> None:
+    assert "256 KiB" in refusal(MAX_SEARCH_VALUES, MAX_SEARCH_BYTES + 1)

@@ -18,6 +18,7 @@ from fhirpub.storage.criteria import Criterion, TokenMatch, decode, holds
 from fhirpub.testing.samples import a_version
 from tests.indexers import indexer
 
+GOLDEN = "$qgPpK99UU_QR4u8c"
 UCUM = "http://unitsofmeasure.org"
 CODE = r4_parameter("clinical-code", "token", "code")
 QUANTITY = r4_parameter("Observation-value-quantity", "quantity", "valueQuantity")
@@ -189,3 +190,20 @@ def test_a_long_uri_is_stored_short_and_found() -> None:
     assert sought is not None
     assert len(values) < 200
     assert holds(Criterion("implicitRules", sought.matches), a_version(search=values))
+
+
+def test_names_of_pairs_are_those_under_which_earlier_releases_stored_them() -> None:
+    (pairing,) = searched(CODE, QUANTITY, PAIR).parameters["code-value-quantity"].pairings
+
+    assert pairing.stored_under("1", "s", "|mg") == GOLDEN
+
+
+def test_each_item_of_an_element_that_repeats_has_its_pairs() -> None:
+    category = SearchParameter(name="category", type="token", paths=("category",))
+    both = SearchParameter(name="both", type="composite", components=("category", "value-concept"))
+    it = searched(category, CONCEPTS[1], both)
+
+    found = encoded(it, category=[coded("a"), coded("b")], valueCodeableConcept=coded("v"))
+
+    for code, is_found in (("a", True), ("b", True), ("v", False)):
+        assert finds(it, "both", TokenMatch("s", code), "s|v", found) == is_found

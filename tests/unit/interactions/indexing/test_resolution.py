@@ -131,3 +131,42 @@ def test_members_are_searched_by_a_status_where_one_may_have_it(
 
     assert ("status" in names) is has_status
     assert [one.parameter.name for one in resolve_parameters(declared, None, ())] == ["status"]
+
+
+def coded(name: str, *paths: str) -> SearchParameter:
+    return SearchParameter(name=name, type="token", paths=paths)
+
+
+def test_what_others_store_one_by_one_is_found_there() -> None:
+    it = searched(
+        coded("a", "gender"), coded("b", "language"), coded("both", "gender", "language")
+    )
+
+    assert it.parameters["both"].names == ("gender", "language")
+    assert [it.parameters[name].stores for name in ("a", "b", "both")] == [True, True, False]
+    assert {name for name, _system, _code in values_of(it, gender="other")} == {"gender"}
+
+
+def test_of_what_others_store_only_in_part_the_values_are_stored() -> None:
+    it = searched(coded("a", "gender"), coded("both", "gender", "language"))
+
+    assert it.parameters["both"].stores
+    assert it.parameters["both"].names == (it.parameters["both"].stored,)
+
+
+def test_resources_are_sorted_by_what_is_stored_under_one_name() -> None:
+    it = searched(
+        coded("a", "gender"),
+        coded("b", "language"),
+        coded("both", "gender", "language"),
+        SearchParameter(name="date", type="date", paths=("birthDate",)),
+        SearchParameter(name="refers", type="reference", paths=("qualification.issuer",)),
+        SearchParameter(name="pair", type="composite", components=("a", "b")),
+    )
+
+    assert [
+        one for one in ("a", "date", "both", "refers", "pair") if it.parameters[one].is_sortable
+    ] == [
+        "a",
+        "date",
+    ]

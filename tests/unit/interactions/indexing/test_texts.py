@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.interactions.indexing.texts import MAX_TEXT, normalize_text, texts_of
+from fhirpub.interactions.indexing.texts import (
+    _MAX_KEPT as KEPT,
+)
+from fhirpub.interactions.indexing.texts import (
+    MAX_TEXT,
+    normalize_text,
+    shorten,
+    texts_of,
+)
 
 IOTA_BELOW = "\u0345"  # a mark that becomes a letter in upper case
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters=IOTA_BELOW)
@@ -124,3 +132,23 @@ def test_a_name_of_very_many_words_is_found_by_the_first_of_them() -> None:
 
     assert [text[0] for text in found] == list("abcdefghijklmnop")
     assert found[-1] == words[words.index("p") :]
+
+
+@pytest.mark.parametrize("length", [0, 1, KEPT])
+def test_a_text_of_a_usual_length_is_compared_as_it_is(length: int) -> None:
+    assert shorten("x" * length) == "x" * length
+
+
+def test_what_stands_for_a_longer_text_shows_how_it_begins() -> None:
+    short = shorten("x" * (KEPT + 1))
+
+    shown, _, digest = short.partition("#")
+    assert ({*shown}, len(digest)) == ({"x"}, 64)
+    assert len(short) <= KEPT
+    assert short == shorten("x" * (KEPT + 1))
+
+
+def test_long_texts_that_begin_alike_stay_different() -> None:
+    one, other = ("x" * (KEPT + 1) + end for end in "ab")
+
+    assert shorten(one) != shorten(other)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.members import response
 from fhirpub.storage.contract import Version
 from tests.panels import result, specimen
@@ -136,3 +137,24 @@ async def test_a_long_list_is_shown_by_its_first_item(
     short = response._short_form(stored, replace(ward_type), context)
 
     assert short["vaccineCode"] == {"coding": codings[:1], "text": "x"}
+
+
+@pytest.mark.parametrize(("spare", "is_whole"), [(0, True), (-1, False)])
+async def test_a_summary_is_short_if_it_has_as_many_bytes_as_it_may(
+    ward: Ward, monkeypatch: pytest.MonkeyPatch, spare: int, *, is_whole: bool
+) -> None:
+    shown = parameters(await a_panel(ward))[0]["resource"]
+    monkeypatch.setattr(response, "_MAX_SUMMARY_BYTES", len(dumps(shown)) + spare)
+    ward.day -= 1
+
+    again = await ward.report("R-2", person((NATIONAL, "1")))
+
+    assert ("subject" in parameters(again)[0]["resource"]) == is_whole
+
+
+def test_only_the_first_item_of_each_list_is_shown() -> None:
+    concept = {"coding": [{"code": "a"}, {"code": "b"}], "text": "x"}
+
+    assert response._first_items([concept, concept]) == [{"coding": [{"code": "a"}], "text": "x"}]
+    assert response._first_items("final") == "final"
+    assert response._first_items({"text": "xyz"}) == {"text": "xyz"}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.errors import BrokenRule, InvalidSearch, NotPermitted, SearchTooCostly
 from fhirpub.interactions.operations.execution import (
@@ -289,3 +290,13 @@ async def test_the_size_of_a_subject_is_that_of_all_of_it(ward: Ward) -> None:
     assert Subject(report, Included([Shown.of(member)], [parts])).size == (
         len(report.body) + len(member.body) + len(report.parts)
     )
+
+
+async def test_the_log_names_the_plugin_that_returned_something_else(ward: Ward) -> None:
+    broken = PluginOperation("pages", operation(run=lambda _request: b"<p>"))
+
+    with capture_logs() as lines, pytest.raises(OperationFailed):
+        execute(ward.context, broken, Subject(), {})
+
+    (line,) = lines
+    assert (line["plugin_name"], line["code"], line["log_level"]) == ("pages", "summary", "error")

@@ -271,3 +271,13 @@ async def test_no_more_than_five_patients_are_named(ward: Ward) -> None:
         await ward.report(f"R-{number}", person((NATIONAL, f"{number}"), (HOSPITAL, "x")))
 
     assert len(await found(ward, HOSPITAL, "x")) == 5
+
+
+async def test_what_the_person_had_before_its_system_was_declared_is_no_conflict(
+    plain: Ward, ward: Ward
+) -> None:
+    await plain.report("R-1", person((NATIONAL, "1")), day=1)
+
+    version = await ward.report("R-2", person((NATIONAL, "1")), day=2)
+
+    assert found_in(version) == []

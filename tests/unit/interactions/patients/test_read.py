@@ -212,3 +212,10 @@ async def test_a_patient_whose_report_has_a_new_version_is_known(plain: Ward) ->
     await plain.store.add(plain.tenant.id, successor(report))
 
     assert await name_of(plain, id_of(report)) == "Ash"
+
+
+@pytest.mark.parametrize("number", ["\u0661", "+1", "1 ", "1_0", "1000000000"])
+async def test_a_number_is_written_in_few_digits_of_ascii(ward: Ward, number: str) -> None:
+    first = await ward.report("R-1", person((NATIONAL, "1")))
+
+    await refusal(ward, id_of(first), f"{first.id}.{number}")

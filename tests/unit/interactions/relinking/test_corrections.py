@@ -83,3 +83,12 @@ def test_only_a_narrative_made_from_the_data_is_left_out(status: str, *, is_kept
 
     assert ("text" in after) is is_kept
     assert "identifier" not in after
+
+
+@pytest.mark.parametrize("value", [{"reference": "Patient/old"}, ["Patient/old"], 5, None])
+def test_an_element_of_the_name_that_is_no_reference_stays(value: Any) -> None:
+    resource = {"resourceType": "Basic", "resource": [{"reference": value}]}
+
+    after = moved(resource, ("older", NEW), base=BASE)
+
+    assert after == resource

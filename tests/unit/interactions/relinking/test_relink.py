@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from fhirpub.fhir.times import instant
+from fhirpub.interactions.indexing import limits
 from fhirpub.interactions.patients.parts import PROVENANCE
+from fhirpub.interactions.relinking import relink as relink_module
 from fhirpub.interactions.relinking.corrections import Target
 from fhirpub.interactions.relinking.relink import NotMovable, Relink, plan_relink
 from fhirpub.interactions.relinking.targets import person_with
@@ -248,3 +250,46 @@ async def test_a_report_without_a_patient_cannot_be_moved(ward: Ward, report: Ve
     assert await refusal(ward, alone.id) == (
         f"DiagnosticReport/{alone.id} came with no patient: it cannot be moved"
     )
+
+
+@pytest.mark.parametrize("page", [1, 2])
+async def test_members_of_each_version_are_found_page_by_page(
+    ward: Ward, report: Version, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(relink_module, "_PAGE", page)
+    await ward.report("R-2", person((NATIONAL, "9")), result("a"))
+    added = replace(report.members[0], id=ward.tenant.member_id(report.id, "observation", ["z"]))
+    second = successor(report, members=())
+    await ward.store.add(ward.tenant.id, second)
+    await ward.store.add(ward.tenant.id, successor(second, members=(added,)))
+
+    await ward.moved_to(report, NATIONAL, "2")
+
+    assert (await newest(ward, report.id)).version == 4
+    for member in (added, report.members[0]):
+        assert id_of(await newest(ward, member.id)) == ward.tenant.person_id(NATIONAL, "2")
+
+
+async def test_a_type_that_is_registered_no_more_cannot_be_moved(ward: Ward) -> None:
+    given = await ward.vaccination("V-1", person((NATIONAL, "1")))
+    others = {name: one for name, one in ward.context.types.items() if name != given.type}
+
+    with pytest.raises(NotMovable) as refused:
+        await plan_relink(
+            given.id,
+            target(ward),
+            tenant=ward.tenant,
+            context=replace(ward.context, types=others),
+        )
+
+    assert "came with another resource" in str(refused.value)
+
+
+async def test_what_is_stored_is_moved_however_many_search_values_it_has(
+    ward: Ward, report: Version, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_SEARCH_VALUES", 0)
+
+    await ward.moved_to(report, NATIONAL, "2")
+
+    assert id_of(await newest(ward, report.id)) == ward.tenant.person_id(NATIONAL, "2")

@@ -19,6 +19,8 @@ LOW, HIGH = (
     result(name, value, code={"text": "-"}) for name, value in (("low", 1.5), ("high", 99.5))
 )
 
+GOLDEN = "0358509f0a7d22cd109c21335b0e4ea693294890959a5f1619f6168c62434dab56"
+
 
 def digest(body: dict[str, Any]) -> bytes:
     submission = from_parameters(loads(dumps(body)), DIAGNOSTIC_REPORT)
@@ -156,3 +158,13 @@ def test_what_has_no_digest_of_the_same_form_cannot_be_compared(
     first: bytes, second: bytes
 ) -> None:
     assert is_same(first, second) is None
+
+
+def test_a_digest_is_the_one_that_earlier_releases_stored() -> None:
+    outside = {"reference": "Organization/elsewhere"}
+    body = panel("R-1", LOW, HIGH, named("a", "1", performer=[outside]), specimen())
+    body["parameter"][-1]["resource"]["extension"] = [
+        {"url": "urn:x", "valueReference": {"reference": "Observation/high"}}
+    ]
+
+    assert digest(body).hex() == GOLDEN

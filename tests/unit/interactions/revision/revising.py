@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from fhirpub.errors import BrokenRule
 from fhirpub.fhir.strict_json import dumps
@@ -18,8 +18,9 @@ from fhirpub.interactions.revision.comparison import (
 from fhirpub.interactions.revision.revise import Revised, revise
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.contract import Version
+from fhirpub.storage.sqlite.store import SqliteStore
 from tests.panels import RESULTS, panel, result
-from tests.unit.interactions.patients.people import NATIONAL, Ward, called, person
+from tests.unit.interactions.patients.people import NATIONAL, SYSTEMS, Ward, called, person
 
 REPORT = "DiagnosticReport"
 ASH = person((NATIONAL, "1"), name=called("Ash"))
@@ -41,6 +42,11 @@ def body_of(*entries: dict[str, Any], one: dict[str, Any] = ASH, **changes: Any)
 async def registered(ward: Ward, *entries: dict[str, Any], **changes: Any) -> Version:
     """Register a report that is preliminary."""
     return await ward.registered(body_of(*entries, **{"status": "preliminary", **changes}), REPORT)
+
+
+def storeless() -> Ward:
+    """Return a ward whose store nothing may use."""
+    return Ward(cast("SqliteStore", None), *SYSTEMS)
 
 
 def candidate_of(ward: Ward, body: dict[str, Any]) -> Candidate:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fhirpub.interactions.query_parser import Reading
 from fhirpub.interactions.search.includes import Include
 from fhirpub.interactions.search.page_parser import Asked
 from fhirpub.interactions.versions import MAX_COUNTED
+from fhirpub.plugin_api import SearchParameter, practitioner
 from fhirpub.problems import OperationProblem
 from fhirpub.storage.criteria import NEWEST_FIRST, Order
-from tests.unit.interactions.reading import INDEXER, TENANT, context_of, problems, read
+from tests.indexers import indexer
+from tests.unit.interactions.reading import (
+    INDEXER,
+    OBSERVATION,
+    TENANT,
+    context_of,
+    problems,
+    read,
+)
 
 
 def finished(*parameters: tuple[str, str]) -> Reading:
@@ -244,3 +255,27 @@ def test_the_modifiers_that_there_are_are_listed() -> None:
 
     said = "does not support this modifier; it has :above, :below"
     assert problems(reading) == [("x", said)]
+
+
+def test_an_include_that_is_known_is_among_what_is_understood() -> None:
+    reading = read(("_include", "Observation:subject"))
+
+    assert reading.unknown == []
+    assert [*reading.included] == [Include(source="Observation", parameter="subject")]
+
+
+def test_an_order_by_a_part_of_a_name_is_by_the_texts_of_that_part() -> None:
+    member = replace(practitioner(referred_by="performer"), repeats=True)
+    declared = replace(
+        OBSERVATION,
+        name="Practitioner",
+        parts=(),
+        create_statuses=frozenset(),
+        search=(
+            SearchParameter(name="name", type="string", paths=("name",)),
+            SearchParameter(name="family", type="string", paths=("name.family",)),
+        ),
+    )
+    reading = read(("_sort", "-family"), searched=indexer(declared, member=member))
+
+    assert [*reading.order] == [Order("name", descending=True, kind="family")]

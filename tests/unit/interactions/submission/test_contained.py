@@ -162,7 +162,7 @@ def test_a_placeholder_stands_where_a_part_was() -> None:
     (placeholder,) = submission.placeholders
     assert submission.entry.resource["contained"] == [placeholder, employer]
     assert (placeholder["resourceType"], placeholder["id"]) == ("Basic", "p")
-    assert [one["valueUri"] for one in placeholder["extension"]] == ["#e"]
+    assert placeholder["extension"] == [{"url": "urn:fhirpub:leads-to", "valueUri": "#e"}]
 
 
 def test_a_placeholder_of_what_leads_nowhere_has_no_extensions() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from fhirpub.errors import InvalidContent
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.plugin_api import Part, ResourceType
@@ -43,3 +46,31 @@ def test_two_parts_of_one_type_with_one_id_are_refused() -> None:
 
 def test_a_part_without_an_id_is_what_no_reference_leads_to() -> None:
     assert _submission(author={"id": "None"}, witness={}).local == {"Practitioner/None": "author"}
+
+
+def _registered(*extensions: dict[str, Any], **more: Any) -> Submission:
+    entry: dict[str, Any] = {"name": "basic", "resource": {"resourceType": "Basic"}}
+    if extensions:
+        entry["extension"] = [*extensions]
+    return from_parameters({"resourceType": "Parameters", "parameter": [entry], **more}, _ORDER)
+
+
+def test_parameters_of_names_and_resources_alone_need_no_look_at_the_rest() -> None:
+    assert _registered().envelope is None
+
+
+def test_what_stands_beside_the_entries_is_looked_at() -> None:
+    for submission in (_registered({"url": "urn:x"}), _registered(id="x")):
+        assert submission.envelope is not None
+        assert submission.envelope.at == "Parameters"
+        assert submission.envelope.resource["parameter"][0]["name"] == "basic"
+
+
+def test_a_resource_alone_is_refused_with_where_it_is_sent() -> None:
+    with pytest.raises(InvalidContent) as refused:
+        from_parameters({"resourceType": "Basic"}, _ORDER)
+
+    (issue,) = refused.value.issues
+    assert issue.diagnostics.endswith(
+        "is a Basic: send it to Basic itself (create), or here as the resource of the entry basic"
+    )

@@ -9,7 +9,7 @@ import pytest
 from fhirpub.errors import InvalidContent
 from fhirpub.interactions.submission.record import parse, resources_in
 from fhirpub.plugin_api import Entry
-from tests.unit.interactions.submission.test_contained import PATIENT, body, read
+from tests.unit.interactions.submission.test_contained import PATIENT, body, contained, read, to
 
 
 def found(entry: dict[str, Any]) -> list[tuple[str, str]]:
@@ -58,3 +58,24 @@ def test_a_body_is_read_as_what_it_is() -> None:
         parse(xml, is_xml=False)
     with pytest.raises(InvalidContent):
         parse(b"{}", is_xml=True)
+
+
+def test_what_only_a_part_needs_goes_into_the_part_without_placeholders() -> None:
+    employer = contained("Organization", "e")
+    submission = read(body(contained("Patient", "p", managingOrganization=to("e")), employer))
+
+    submission.remove_placeholders()
+
+    assert "contained" not in submission.entry.resource
+    assert submission.parts["patient"].resource["contained"] == [employer]
+    assert submission.parts["patient"].at == "Basic.contained[0]"
+
+
+def test_what_no_part_needs_stays_without_placeholders() -> None:
+    group = contained("Group", "g")
+    submission = read(body(PATIENT, group, focus=to("g")))
+
+    submission.remove_placeholders()
+
+    assert submission.entry.resource["contained"] == [group]
+    assert submission.parts["patient"].resource == PATIENT

@@ -1,0 +1,69 @@
+"""What a refused revision names: where the identifier is, and which parts came later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fhirpub.fhir.strict_json import dumps, loads_stored
+from fhirpub.interactions.revision.comparison import Stored, _changed_parts, _unlike_identity
+from fhirpub.plugin_api import IdentifierRule
+from fhirpub.testing.samples import a_version, new_id
+from tests.unit.interactions.patients.people import Ward
+from tests.unit.interactions.revision.revising import (
+    REPORT,
+    body_of,
+    candidate_of,
+    numbered,
+    storeless,
+)
+
+
+@pytest.fixture(scope="module")
+def ward() -> Ward:
+    """A ward of which nothing is read: what is compared is given."""
+    return storeless()
+
+
+@pytest.mark.parametrize(
+    ("elements", "place"),
+    [
+        (("identifier",), "identifier[0]"),
+        (("masterIdentifier",), "masterIdentifier"),
+        (("accessionIdentifier", "identifier"), "accessionIdentifier"),
+    ],
+)
+def test_another_identifier_is_named_where_the_type_has_it(
+    ward: Ward, elements: tuple[str, ...], place: str
+) -> None:
+    several = IdentifierRule(elements=elements, most=1 if len(elements) == 1 else 5)
+    declared = replace(ward.context.types[REPORT], identifier=several)
+    latest = a_version(type=REPORT)
+
+    (issue,) = _unlike_identity(replace(latest, id=new_id()), latest, declared)
+
+    assert (issue.expression, issue.severity) == (f"{REPORT}.{place}", "error")
+    assert issue.details == "element-not-updatable"
+    assert [*_unlike_identity(latest, latest, declared)] == []
+
+
+def test_a_part_that_was_not_registered_is_named_as_such(ward: Ward) -> None:
+    candidate = candidate_of(ward, body_of(numbered(1))).version
+    parts = loads_stored(candidate.parts)
+    before = dumps({"patient": parts["patient"]})
+
+    (issue,) = _changed_parts(candidate, Stored(candidate, before, before, ward.tenant, {}))
+
+    assert issue.diagnostics == (
+        "the entry organization was not registered: it stays as it was registered"
+    )
+    assert issue.expression == "organization"
+
+
+def test_a_part_that_is_left_out_is_no_change(ward: Ward) -> None:
+    candidate = candidate_of(ward, body_of(numbered(1))).version
+    parts = loads_stored(candidate.parts)
+    more = dumps({**parts, "other": {"resourceType": "Organization", "id": "x"}})
+
+    assert [*_changed_parts(candidate, Stored(candidate, more, more, ward.tenant, {}))] == []
