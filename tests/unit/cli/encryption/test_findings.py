@@ -130,3 +130,11 @@ async def test_an_encrypted_store_is_in_order(config: Config) -> None:
     assert text.startswith("signing keys and salts (0) are encrypted, new ones under ")
     created = f"created {source.file}, the key of the secrets in the store: keep a copy"
     assert first == [Finding("secrets", "ok", created)]
+
+
+async def test_a_store_with_a_problem_is_not_in_order(config: Config) -> None:
+    source = key_of(config, mode=0o604)
+
+    found = [one.text async for one in find_secrets(config, created=False)]
+
+    assert found == [f"{source.file} can be read by others: chmod o-rwx"]
