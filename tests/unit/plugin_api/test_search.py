@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.plugin_api.search import DEFINITIONS, SearchParameter, r4_composite, r4_parameter
+from fhirpub.plugin_api.search import (
+    DEFINITIONS,
+    SEARCH_TYPES,
+    SearchParameter,
+    r4_composite,
+    r4_parameter,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,10 @@ def test_a_composite_compares_two_parameters_and_no_elements() -> None:
     assert (declared.name, declared.type) == ("code-value-quantity", "composite")
     assert (declared.components, declared.paths) == (("code", "value-quantity"), ())
     assert declared.definition == f"{DEFINITIONS}/Observation-code-value-quantity"
+
+
+def test_the_types_are_those_of_fhir_but_special() -> None:
+    assert {*SEARCH_TYPES} == {
+        *("token", "date", "reference", "quantity"),
+        *("number", "string", "uri", "composite"),
+    }
