@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from fhirpub.interactions.context import Context
 from fhirpub.storage.sqlite.store import SqliteStore
 from tests.unit.interactions.histories import context_of
 from tests.unit.interactions.patients.people import SYSTEMS, Ward
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,14 +18,6 @@ from fhirpub.testing.samples import LAB, a_version, successor
 
 REPORT = load(["diagnosticreport"])["DiagnosticReport"]
 TENANT = Tenant(id=LAB, name="Lab", salt=b"s" * 32, created=0)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 async def test_a_condition_holds_for_the_very_version_that_is_replaced(

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import pytest
 
 from fhirpub.storage.quota_contract import QuotaCount, QuotaOverride, QuotaUse
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.samples import LAB, OTHER, a_version
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[SqliteStore]:
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 def count(owner: str, used: int, *, period: int = 0, until: int = 100) -> QuotaCount:

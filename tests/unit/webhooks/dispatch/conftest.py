@@ -13,12 +13,9 @@ from tests.unit.webhooks.dispatch.dispatching import Process
 
 
 @pytest.fixture
-async def process(tmp_path: Path) -> AsyncIterator[Process]:
+def process(store: SqliteStore) -> Process:
     """A process whose rounds a test makes one by one."""
-    store = SqliteStore(tmp_path / "dispatcher.db", deadline_seconds=10)
-    await store.start()
-    yield Process(store)
-    await store.stop()
+    return Process(store)
 
 
 @pytest.fixture

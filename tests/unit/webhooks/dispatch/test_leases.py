@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
-from pathlib import Path
+from collections.abc import Collection
 from random import Random
-
-import pytest
 
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -15,14 +12,6 @@ from fhirpub.webhooks.dispatch.leases import EndpointAssignments
 
 TEN = [f"e-{number}" for number in range(10)]
 SECONDS = 30
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "store.db", deadline_seconds=10)
-    await opened.start()
-    yield opened
-    await opened.stop()
 
 
 def process(store: SqliteStore, name: str, clock: HandClock) -> EndpointAssignments:

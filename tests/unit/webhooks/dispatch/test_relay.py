@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,15 +19,6 @@ from fhirpub.webhooks.transport.envelope import trace_of
 from tests.unit.runtime.tracing.traces import PARENT, TRACE, Traces
 
 CREATED = b'[{"id":"%s.1.1","type":"diagnosticreport.created","data":{}}]'
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[SqliteStore]:
-    """An empty store."""
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 def relay_of(store: SqliteStore, tracer: Traces | None = None) -> Relay:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -12,9 +9,6 @@ from tests.unit.webhooks.management.office import Office
 
 
 @pytest.fixture
-async def office(tmp_path: Path) -> AsyncIterator[Office]:
+def office(store: SqliteStore) -> Office:
     """Endpoints over a real store, and a receiver whose answer is known."""
-    store = SqliteStore(tmp_path / "fhirpub.db", deadline_seconds=10)
-    await store.start()
-    yield Office(store)
-    await store.stop()
+    return Office(store)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,12 +21,10 @@ HOUR, DAY = 3_600_000, 86_400_000
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "store.db", deadline_seconds=10)
-    await opened.start()
-    await opened.put_endpoint(ENDPOINT.tenant, ENDPOINT)
-    yield opened
-    await opened.stop()
+async def store(store: SqliteStore) -> SqliteStore:
+    """A store with the endpoint."""
+    await store.put_endpoint(ENDPOINT.tenant, ENDPOINT)
+    return store
 
 
 CLOCK = HandClock()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,14 +19,6 @@ from fhirpub.webhooks.management.pull_endpoints import (
 )
 
 CREATED = 1_795_242_833_412
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "store.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
 
 
 async def added(store: SqliteStore, url: str = "pull:laptop") -> Endpoint:
