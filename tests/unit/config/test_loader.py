@@ -20,8 +20,9 @@ from fhirpub.config.loader import (
 )
 from fhirpub.config.monitoring import MetricsConfig
 from fhirpub.config.reader import setting
-from fhirpub.config.settings import Config, ServerConfig
+from fhirpub.config.settings import ServerConfig
 from fhirpub.errors import ConfigurationError
+from tests.unit.config.files import loaded, problems_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,18 +41,6 @@ class Groups:
     def __call__(self, names: Sequence[str]) -> Mapping[str, type[Any]]:
         self.asked.append(names)
         return {name: Stream for name in names if name == "stream"}
-
-
-def loaded(folder: Path, text: str, **variables: str) -> Config:
-    file = folder / "f.toml"
-    file.write_text(text)
-    return load(file, environment=variables)
-
-
-def problems_of(folder: Path, text: str, **variables: str) -> list[str]:
-    with pytest.raises(ConfigurationError) as refusal:
-        loaded(folder, text, **variables)
-    return str(refusal.value).splitlines()
 
 
 def test_the_environment_of_the_process_is_read_unless_another_is_given(
@@ -90,7 +79,7 @@ def test_a_plugin_that_a_variable_enables_is_asked_about_its_variable(tmp_path: 
 
 def test_mistakes_of_types_hide_contradictions_that_may_follow_from_them(tmp_path: Path) -> None:
     assert problems_of(tmp_path, "[server]\nport = 'x'\nworkers = 0\n") == [
-        f"{tmp_path}/f.toml: port in [server]: must be a whole number"
+        f"{tmp_path}/fhirpub.toml: port in [server]: must be a whole number"
     ]
 
 
@@ -226,7 +215,7 @@ def test_a_file_that_is_named_must_exist(tmp_path: Path, name: str) -> None:
 
 def test_a_ratio_below_nothing_is_refused(tmp_path: Path) -> None:
     assert problems_of(tmp_path, "[tracing]\nsample_ratio = -0.1\n") == [
-        f"{tmp_path}/f.toml: sample_ratio in [tracing]: must not be negative"
+        f"{tmp_path}/fhirpub.toml: sample_ratio in [tracing]: must not be negative"
     ]
 
 

@@ -13,22 +13,11 @@ import pytest
 from fhirpub.config.loader import load, misspelt_variables, reference, variable
 from fhirpub.config.settings import Config, TypeConfig
 from fhirpub.errors import ConfigurationError
-
-
-def read(tmp_path: Path, text: str, **environment: str) -> Config:
-    file = tmp_path / "f.toml"
-    file.write_text(text)
-    return load(file, environment=environment)
-
-
-def problems_of(tmp_path: Path, text: str, **environment: str) -> list[str]:
-    with pytest.raises(ConfigurationError) as refusal:
-        read(tmp_path, text, **environment)
-    return str(refusal.value).splitlines()
+from tests.unit.config.files import loaded, problems_of
 
 
 def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
-    assert read(tmp_path, "") == Config()
+    assert loaded(tmp_path, "") == Config()
 
 
 def test_without_a_file_the_one_in_the_working_directory_is_read(
@@ -74,7 +63,7 @@ def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, content: bytes) -> N
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
-    config = read(
+    config = loaded(
         tmp_path,
         "[server]\nport = 9\nhost = 'a'\n",
         FHIRPUB_SERVER__PORT="10",
@@ -92,7 +81,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 
 
 def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
-    config = read(
+    config = loaded(
         tmp_path, "[plugins]\nenabled = ['encounter']\n[encounter]\nstate_flow = 'clinical'"
     )
 
@@ -231,7 +220,7 @@ def test_a_variable_with_one_underscore_too_few_is_reported() -> None:
 
 
 def test_lists_of_numbers_are_read_from_a_file_and_from_a_variable(tmp_path: Path) -> None:
-    config = read(
+    config = loaded(
         tmp_path,
         "[webhooks]\nretry_seconds = [1, 2.5]\n",
         FHIRPUB_WEBHOOKS__PORTS="443, 9443",
@@ -264,14 +253,14 @@ def test_a_problem_never_repeats_a_value_that_may_be_secret(tmp_path: Path) -> N
 def test_the_base_url_follows_from_the_server_unless_given(
     tmp_path: Path, text: str, address: str
 ) -> None:
-    config = read(tmp_path, text)
+    config = loaded(tmp_path, text)
 
     assert config.base_url == address
     assert config.issuer == address
 
 
 def test_a_given_issuer_is_kept(tmp_path: Path) -> None:
-    assert read(tmp_path, "[auth]\nissuer = 'me'").issuer == "me"
+    assert loaded(tmp_path, "[auth]\nissuer = 'me'").issuer == "me"
 
 
 def test_a_variable_that_is_no_setting_is_read_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +272,7 @@ def test_a_variable_that_is_no_setting_is_read_as_text(monkeypatch: pytest.Monke
 
 
 def test_the_reference_changes_nothing_as_it_stands(tmp_path: Path) -> None:
-    assert read(tmp_path, reference()) == Config()
+    assert loaded(tmp_path, reference()) == Config()
 
 
 def test_the_reference_shows_every_key_with_its_default(tmp_path: Path) -> None:
@@ -296,7 +285,7 @@ def test_the_reference_shows_every_key_with_its_default(tmp_path: Path) -> None:
     ours = {table: getattr(shown, table) for table in tables if hasattr(shown, table)}
     groups = {name: dataclasses.asdict(our) for name, our in (ours | of_types).items()}
     assert tables == groups
-    assert read(tmp_path, uncommented) == shown
+    assert loaded(tmp_path, uncommented) == shown
 
 
 def test_the_reference_fits_the_width_of_the_code() -> None:

@@ -11,21 +11,9 @@ from fhirpub.config import loader
 from fhirpub.config.administration import AdminConfig, admin_base_url, admin_callers
 from fhirpub.config.console import ConsoleConfig, console_base_url
 from fhirpub.config.retention import Policy, RetentionConfig, policies_of
-from fhirpub.config.settings import Config
 from fhirpub.config.webhooks import WebhooksConfig
-from fhirpub.errors import ConfigurationError
-
-
-def loaded(folder: Path, text: str) -> Config:
-    file = folder / "fhirpub.toml"
-    file.write_text(text, encoding="utf-8")
-    return loader.load(file, environment={})
-
-
-def refused(folder: Path, text: str) -> list[str]:
-    with pytest.raises(ConfigurationError) as problem:
-        loaded(folder, text)
-    return str(problem.value).splitlines()
+from tests.unit.config.files import loaded, problems_of
+from tests.unit.config.limits import WEBHOOKS_ABOVE_NOTHING
 
 
 @pytest.mark.parametrize(
@@ -140,7 +128,7 @@ def test_a_setting_at_its_limit_is_accepted(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_a_setting_beyond_its_limit_is_refused(tmp_path: Path, text: str, problem: str) -> None:
-    (line,) = refused(tmp_path, text)
+    (line,) = problems_of(tmp_path, text)
 
     assert line.removeprefix(f"{tmp_path / 'fhirpub.toml'}: ").startswith(problem)
 
@@ -164,25 +152,7 @@ ABOVE_NOTHING = [
             "search_seconds",
         ],
     ),
-    (
-        "webhooks",
-        [
-            "in_flight",
-            "in_flight_per_endpoint",
-            "rate_per_endpoint",
-            "lease_seconds",
-            "breaker_failures",
-            "breaker_share",
-            "breaker_seconds",
-            "breaker_seconds_max",
-            "failing_hours",
-            "give_up_hours",
-            "give_up_failures",
-            "delivered_days",
-            "dead_days",
-            "held_days",
-        ],
-    ),
+    ("webhooks", WEBHOOKS_ABOVE_NOTHING),
 ]
 
 
@@ -192,12 +162,12 @@ def test_what_would_refuse_every_request_must_be_above_nothing(
 ) -> None:
     text = "\n".join([f"[{group}]", *(f"{key} = 0" for key in keys)])
 
-    assert refused(tmp_path, text) == [f"[{group}] {key} must be above 0" for key in keys]
+    assert problems_of(tmp_path, text) == [f"[{group}] {key} must be above 0" for key in keys]
 
 
 def test_every_limit_of_webhooks_may_be_as_small_as_one() -> None:
     hints = get_type_hints(WebhooksConfig)
-    keys: dict[str, Any] = {name: 1 for _, names in ABOVE_NOTHING[-1:] for name in names}
+    keys: dict[str, Any] = dict.fromkeys(WEBHOOKS_ABOVE_NOTHING, 1)
 
     assert keys.keys() <= hints.keys()
     assert WebhooksConfig(**keys).held_days == 1
@@ -237,7 +207,7 @@ def test_a_policy_names_a_type_its_statuses_and_the_days(
     ],
 )
 def test_a_policy_in_another_form_is_refused(tmp_path: Path, text: str) -> None:
-    (line,) = refused(tmp_path, f"[retention]\npolicies = ['{text}']")
+    (line,) = problems_of(tmp_path, f"[retention]\npolicies = ['{text}']")
 
     assert line.startswith(f"[retention] policies: {text!r} must be like 'DiagnosticReport?status")
 
@@ -281,7 +251,7 @@ def test_a_caller_is_a_name_and_a_file_that_may_have_an_equals_sign() -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65, "é"])
 def test_the_name_of_a_caller_is_short_and_plain(tmp_path: Path, name: str) -> None:
-    (line,) = refused(tmp_path, f"[admin]\ncallers = ['{name}=c']")
+    (line,) = problems_of(tmp_path, f"[admin]\ncallers = ['{name}=c']")
 
     assert line.startswith("[admin] callers: ")
 

@@ -8,27 +8,12 @@ from typing import Any
 import pytest
 
 from fhirpub.config.webhooks import WebhooksConfig, webhook_contradictions
+from tests.unit.config.limits import WEBHOOKS_ABOVE_NOTHING
 
 CONNECT = "connect_seconds must be above 0 and at most timeout_seconds"
 NAME = "service_name must consist of letters, digits, . _ and -"
 NETWORKS = "allow_networks: x is neither port=NUMBER nor tenant=ID of a tenant"
 PORTS = "ports must be between 1 and 65535"
-ABOVE_NOTHING = [
-    "in_flight",
-    "in_flight_per_endpoint",
-    "rate_per_endpoint",
-    "lease_seconds",
-    "breaker_failures",
-    "breaker_share",
-    "breaker_seconds",
-    "breaker_seconds_max",
-    "failing_hours",
-    "give_up_hours",
-    "give_up_failures",
-    "delivered_days",
-    "dead_days",
-    "held_days",
-]
 
 
 def contradictions(**given: Any) -> list[str]:
@@ -114,7 +99,7 @@ def test_a_setting_beyond_its_limit_is_named(given: dict[str, Any], problem: str
     assert contradictions(**given) == [problem]
 
 
-@pytest.mark.parametrize("name", ABOVE_NOTHING)
+@pytest.mark.parametrize("name", WEBHOOKS_ABOVE_NOTHING)
 def test_a_limit_of_nothing_is_named_once(name: str) -> None:
     assert contradictions(**{name: 0}) == [f"{name} must be above 0"]
 

@@ -25,11 +25,32 @@ def fhirpub_resource_types():
     return [%s]
 """
 
+V2 = "fhirpub.plugins.v2"
+"""The group of entry points with all hooks."""
+SINK = """
+from fhirpub.plugin_api import EventSink, hookimpl
+
+class Sink(EventSink):
+    def __init__(self, name):
+        self.name = name
+    async def send(self, event):
+        pass
+
+@hookimpl
+def fhirpub_event_sinks(context):
+    return [%s]
+"""
+
 Install = Callable[..., str]
 
 
 def declaring(extra: str = "") -> str:
     return MODULE % (GOOD_TYPE % extra)
+
+
+def sinks_named(*names: str) -> str:
+    """Return the source of a plugin that declares sinks."""
+    return SINK % ", ".join(f"Sink({name!r})" for name in names)
 
 
 def words_of(enabled: list[str]) -> list[str]:

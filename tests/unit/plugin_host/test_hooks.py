@@ -9,9 +9,8 @@ from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.hooks import HOOKS, PluginHooks, hooks_of, since_version
 from fhirpub.plugin_host.loader import load
 from fhirpub.plugin_host.sources import available
-from tests.unit.plugin_host.installing import Install, declaring
+from tests.unit.plugin_host.installing import V2, Install, declaring
 
-V2 = "fhirpub.plugins.v2"
 SINKS = """
 from fhirpub.plugin_api import EventSink, hookimpl
 

@@ -7,8 +7,8 @@ import pytest
 from fhirpub.errors import PluginError
 from fhirpub.plugin_api import ResourceType
 from fhirpub.plugin_host.hooks import PluginHooks
-from tests.unit.plugin_host.installing import MODULE, Install, declaring
-from tests.unit.plugin_host.test_hooks import V2, WRAPPER
+from tests.unit.plugin_host.installing import MODULE, V2, Install, declaring
+from tests.unit.plugin_host.test_hooks import WRAPPER
 
 RETURNING = """
 from fhirpub.plugin_api import hookimpl

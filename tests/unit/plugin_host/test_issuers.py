@@ -12,10 +12,9 @@ from fhirpub.config.settings import AuthConfig, Config, PluginsConfig
 from fhirpub.errors import PluginError
 from fhirpub.plugin_api import TokenHolder, TokenIssuer
 from fhirpub.plugin_host.issuers import _problems, load_issuers
-from tests.unit.plugin_host.installing import Install
+from tests.unit.plugin_host.installing import V2, Install
 
 TENANT = "0123abcd-0123-4567-89ab-0123456789ab"
-V2 = "fhirpub.plugins.v2"
 SOURCE = f"""
 from fhirpub.plugin_api import TokenHolder, TokenIssuer, hookimpl
 

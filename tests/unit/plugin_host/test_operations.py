@@ -14,9 +14,8 @@ from fhirpub.plugin_host.loader import load
 from fhirpub.plugin_host.operations import load_operations
 from fhirpub.plugin_host.sinks import load_event_sinks
 from fhirpub.plugin_host.terminology import load_code_sources
-from tests.unit.plugin_host.installing import Install
+from tests.unit.plugin_host.installing import SINK, V2, Install
 
-V2 = "fhirpub.plugins.v2"
 OPERATION = """
 from fhirpub.plugin_api import Operation, OperationParameter, OperationResult, hookimpl
 
@@ -34,19 +33,6 @@ def fhirpub_operations():
     given = dict(type="DiagnosticReport", code="print", title="t", description="d",
                  media_type="text/plain", run=run)
     return [Operation(**{**given, **changes}) for changes in [%s]]
-"""
-SINK = """
-from fhirpub.plugin_api import EventSink, hookimpl
-
-class Sink(EventSink):
-    def __init__(self, name):
-        self.name = name
-    async def send(self, event):
-        pass
-
-@hookimpl
-def fhirpub_event_sinks(context):
-    return [%s]
 """
 SOURCE = """
 from fhirpub.plugin_api import CodeSource, hookimpl

@@ -17,9 +17,8 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.plugin_host.hooks import PluginHooks
 from fhirpub.plugin_host.settings import plugin_context, setting_groups
-from tests.unit.plugin_host.installing import Install
+from tests.unit.plugin_host.installing import V2, Install
 
-V2 = "fhirpub.plugins.v2"
 PLUGIN = """
 from dataclasses import dataclass
 from typing import Literal

@@ -11,22 +11,7 @@ from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.errors import PluginError
 from fhirpub.plugin_api import EventSink
 from fhirpub.plugin_host.sinks import load_event_sinks
-from tests.unit.plugin_host.installing import Install
-
-V2 = "fhirpub.plugins.v2"
-SOURCE = """
-from fhirpub.plugin_api import EventSink, hookimpl
-
-class Sink(EventSink):
-    def __init__(self, name):
-        self.name = name
-    async def send(self, event):
-        pass
-
-@hookimpl
-def fhirpub_event_sinks(context):
-    return [Sink(name) for name in %s]
-"""
+from tests.unit.plugin_host.installing import V2, Install, sinks_named
 
 
 def loaded(names: Sequence[str]) -> list[EventSink]:
@@ -35,35 +20,35 @@ def loaded(names: Sequence[str]) -> list[EventSink]:
 
 @pytest.mark.parametrize("name", ["9-b", "a" * 64])
 def test_a_sink_has_its_name(install: Install, name: str) -> None:
-    install("one", SOURCE % [name], group=V2)
+    install("one", sinks_named(name), group=V2)
 
     assert [one.name for one in loaded(["one"])] == [name]
 
 
 @pytest.mark.parametrize("name", ["", "A", "-a", "a" * 65])
-def test_a_name_of_another_form_is_refused(install: Install, name: object) -> None:
-    install("one", SOURCE % [name], group=V2)
+def test_a_name_of_another_form_is_refused(install: Install, name: str) -> None:
+    install("one", sinks_named(name), group=V2)
 
     with pytest.raises(PluginError, match="has a sink whose name is not of lower-case letters"):
         loaded(["one"])
 
 
 def test_the_sinks_of_plugins_are_taken_in_their_order(install: Install) -> None:
-    install("one", SOURCE % ["a"], group=V2)
-    install("two", SOURCE % ["b", "c"], group=V2)
+    install("one", sinks_named("a"), group=V2)
+    install("two", sinks_named("b", "c"), group=V2)
 
     assert [one.name for one in loaded(["two", "one"])] == ["b", "c", "a"]
 
 
 def test_each_event_loop_gets_sinks_of_its_own(install: Install) -> None:
-    install("one", SOURCE % ["a"], group=V2)
+    install("one", sinks_named("a"), group=V2)
 
     assert loaded(["one"])[0] is not loaded(["one"])[0]
 
 
 def test_a_name_that_another_sink_has_is_refused(install: Install) -> None:
-    install("one", SOURCE % ["a"], group=V2)
-    install("two", SOURCE % ["a"], group=V2)
+    install("one", sinks_named("a"), group=V2)
+    install("two", sinks_named("a"), group=V2)
 
     with pytest.raises(PluginError, match="the sink a is already of one"):
         loaded(["one", "two"])

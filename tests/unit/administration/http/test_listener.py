@@ -18,6 +18,7 @@ from fhirpub.errors import FhirpubError
 from fhirpub.http.own_ports import bind_own_port
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
 from fhirpub.web.error_mapping import TooSlow
+from tests.waiting import until
 
 CONFIG = Config()
 MIB = 1024 * 1024
@@ -163,9 +164,7 @@ async def test_a_body_that_does_not_come_is_refused_and_its_connection_ends() ->
         sending = asyncio.create_task(
             one.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")
         )
-        async with asyncio.timeout(30):
-            while not one.timeout._since:
-                await asyncio.sleep(0.001)
+        await until(lambda: one.timeout._since)
         one.timeout._look(asyncio.get_running_loop().time() + 11)
         lines, _ = await sending
 
@@ -188,12 +187,9 @@ async def test_a_client_that_leaves_amid_its_body_is_not_waited_for() -> None:
     async with listening() as one:
         _, writer = await asyncio.open_connection("127.0.0.1", one.port)
         writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")
-        async with asyncio.timeout(30):
-            while not one.timeout._since:
-                await asyncio.sleep(0.001)
-            writer.close()
-            while one.timeout._since:
-                await asyncio.sleep(0.001)
+        await until(lambda: one.timeout._since)
+        writer.close()
+        await until(lambda: not one.timeout._since)
 
     assert one.interface.asked == []
 
@@ -203,9 +199,7 @@ async def test_what_has_begun_is_completed_before_the_end() -> None:
     async with listening() as one:
         one.interface.go_on.clear()
         sending = asyncio.create_task(one.send(message("GET /")))
-        async with asyncio.timeout(30):
-            while not one.interface.asked:
-                await asyncio.sleep(0.001)
+        await until(lambda: one.interface.asked)
         ended.append("leaving")
     lines, _ = await sending
 

@@ -21,6 +21,7 @@ from fhirpub.testing.store_contract import a_version
 from fhirpub.web.admission import quota_exchange
 from fhirpub.web.admission.quota_exchange import QuotaExchange
 from fhirpub.web.admission.quotas import Quotas, Ticket
+from tests.waiting import until
 
 NOW = 1_795_000_000_000 // 86_400_000 * 86_400_000 + 10_000
 
@@ -213,9 +214,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def run_for(process: Process, store: WatchedStore, rounds: int) -> None:
     """Let the task run until it has asked the store so often."""
     task = asyncio.create_task(process.exchange.run())
-    async with asyncio.timeout(30):
-        while len(store.calls) < rounds:
-            await asyncio.sleep(0.001)
+    await until(lambda: len(store.calls) >= rounds)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -12,6 +12,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery
 from fhirpub.testing.samples import OTHER
 from tests.unit.webhooks.dispatch.dispatching import Process
+from tests.waiting import until
 
 AFTER_TIMEOUT = 25_000
 """The usual timeout of an attempt, and the usual length of a lease, in milliseconds."""
@@ -310,10 +311,8 @@ async def test_a_process_runs_until_it_is_stopped(process: Process) -> None:
     await process.store_deliveries(added, 1)
     running = asyncio.create_task(process.dispatcher.run())
 
-    async with asyncio.timeout(30):
-        while process.sent.events != ["evt_1"]:
-            await asyncio.sleep(0.001)
-        process.dispatcher.stop()
-        await running
+    await until(lambda: process.sent.events == ["evt_1"])
+    process.dispatcher.stop()
+    await asyncio.wait_for(running, 30)
 
     assert running.done()

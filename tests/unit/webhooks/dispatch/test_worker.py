@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,6 +25,7 @@ from fhirpub.webhooks.dispatch.relay import BATCH_SIZE, BATCH_SIZE_WITHOUT_ENDPO
 from fhirpub.webhooks.dispatch.worker import WebhookWorker, _rules
 from fhirpub.webhooks.policy.outcome import FAILURES
 from fhirpub.webhooks.transport.sender import Sender
+from tests.waiting import until
 
 SETTINGS = WebhooksConfig(
     lease_seconds=10.0, held_days=3.0, delivered_days=1.0, dead_days=2.0, retry_seconds=[1.0, 2.0]
@@ -225,9 +225,8 @@ async def test_on_one_loop_no_registration_waits(worker: WebhookWorker) -> None:
 async def test_the_lease_of_the_relay_is_released_at_the_end(
     store: Watched, clock: HandClock, worker: WebhookWorker
 ) -> None:
-    async with worker.running(), asyncio.timeout(30):
-        while not worker._relay.leading:
-            await asyncio.sleep(0.001)
+    async with worker.running():
+        await until(lambda: worker._relay.leading)
 
     async with working(store, clock) as other:
         assert await other._relay_some() == 0.1

@@ -16,6 +16,7 @@ from fhirpub.webhooks.transport.name_lookup import (
     NameLookup,
     address_in,
 )
+from tests.waiting import until
 
 
 def info(number: int = 1) -> AddressInfo:
@@ -118,8 +119,7 @@ async def test_a_name_that_took_too_long_is_looked_up_apart_until_it_is_quick(
 ) -> None:
     lookup = NameLookup(names, patience_seconds=0.05)
     first = asyncio.create_task(lookup.resolve(SLOW))
-    while not names.asked:
-        await asyncio.sleep(0.001)
+    await until(lambda: names.asked)
     await asyncio.sleep(0.06)
     names.may.set()
     await first

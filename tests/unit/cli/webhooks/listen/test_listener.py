@@ -20,6 +20,7 @@ from fhirpub.cli.webhooks.service_calls import WebhookCalls
 from fhirpub.webhooks.policy.outcome import Outcome
 from tests.canned import Canned, response
 from tests.unit.webhooks.dispatch.jumping_loop import run
+from tests.waiting import until
 
 DELIVERED = Outcome(status=204, duration=12)
 REFUSED = Outcome(status=500, duration=3)
@@ -348,8 +349,7 @@ def test_a_stop_between_attempts_cancels_what_waits(tmp_path: Path) -> None:
 
     async def stopping() -> bool:
         running = asyncio.create_task(followed.listener.run(FROM_START, begun.set))
-        while not forwarding.sent:
-            await asyncio.sleep(0.001)
+        await until(lambda: forwarding.sent)
         followed.listener.stop(running)
         await asyncio.wait([running])
         return running.cancelled()
