@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from fhirpub.config.settings import Config, PluginsConfig
 from fhirpub.errors import PluginError
 from fhirpub.plugin_host.loader import load
 
@@ -48,9 +50,21 @@ def declaring(extra: str = "") -> str:
     return MODULE % (GOOD_TYPE % extra)
 
 
-def sinks_named(*names: str) -> str:
+def sinks_named(*names: object) -> str:
     """Return the source of a plugin that declares sinks."""
     return SINK % ", ".join(f"Sink({name!r})" for name in names)
+
+
+def enabling(*plugins: str) -> Config:
+    """Return settings with plugins beside that of reports."""
+    return Config(plugins=PluginsConfig(enabled=["diagnosticreport", *plugins]))
+
+
+def refusal_of(read: Callable[[Config], Any], *plugins: str) -> list[str]:
+    """Return why what plugins declare cannot be read, line by line."""
+    with pytest.raises(PluginError) as refusal:
+        read(enabling(*plugins))
+    return str(refusal.value).splitlines()
 
 
 def words_of(enabled: list[str]) -> list[str]:

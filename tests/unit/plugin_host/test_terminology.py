@@ -2,66 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.config.settings import Config
-from fhirpub.plugin_host.terminology import _SafeSource, load_code_sources
+from fhirpub.plugin_host.terminology import load_code_sources
+from tests.unit.plugin_host.installing import V2, Install, enabling
 
+SOURCE = """
+from fhirpub.plugin_api import CodeSource, hookimpl
 
-class Source:
-    """Answers, or raises."""
+class Source(CodeSource):
+    def knows(self, system, code):
+        if code == "fails":
+            raise RuntimeError("Ashdown")
+        if code == "fails too":
+            raise KeyError(code)
+        if system != "s":
+            return None
+        return {"yes": True, "no": False, "one": 1, "word": "yes"}.get(code)
 
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-
-    def knows(self, system: str, code: str) -> Any:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer if (system, code) == ("s", "c") else "swapped"
-
-
-class Twofold:
-    """Fails at two places."""
-
-    def knows(self, _system: str, code: str) -> Any:
-        if code == "first":
-            raise ValueError(code)
-        raise KeyError(code)
+@hookimpl
+def fhirpub_terminology(context):
+    return [Source()]
+"""
 
 
 @pytest.mark.parametrize(
-    ("answer", "known"), [(True, True), (False, False), (None, None), (1, None), ("yes", None)]
+    ("code", "known"),
+    [("yes", True), ("no", False), ("other", None), ("one", None), ("word", None)],
 )
-def test_a_source_knows_a_code_or_not(answer: Any, *, known: bool | None) -> None:
-    source: Any = Source(answer)
+def test_a_source_knows_what_it_returns_as_true_or_false(
+    install: Install, code: str, *, known: bool | None
+) -> None:
+    install("one", SOURCE, group=V2)
 
-    assert _SafeSource("lab", source).knows("s", "c") is known
+    (knows,) = load_code_sources(enabling("one"))
 
-
-def test_a_source_that_fails_knows_nothing_and_is_logged_without_its_text() -> None:
-    source: Any = Source(ValueError("secret"))
-
-    with capture_logs() as lines:
-        assert _SafeSource("lab", source).knows("s", "c") is None
-
-    (line,) = lines
-    assert (line["log_level"], line["event"]) == ("error", "terminology failed")
-    assert line["plugin_name"] == "lab"
-    assert "secret" not in str(line)
+    assert knows("s", code) is known
 
 
-def test_the_first_failure_of_each_place_is_logged() -> None:
-    source: Any = Twofold()
-    safe = _SafeSource("lab", source)
+def test_a_source_that_fails_is_logged_once_for_each_place(install: Install) -> None:
+    install("one", SOURCE, group=V2)
+    (knows,) = load_code_sources(enabling("one"))
 
-    with capture_logs() as lines:
-        for code in ("first", "second", "first", "second"):
-            assert safe.knows("s", code) is None
+    with capture_logs() as logs:
+        codes = ("fails", "fails", "fails too", "fails", "fails too", "yes")
+        found = [knows("s", code) for code in codes]
 
-    assert len(lines) == 2
+    assert found == [None, None, None, None, None, True]
+    assert [(line["plugin_name"], line["error"]) for line in logs] == [
+        ("one", "RuntimeError"),
+        ("one", "KeyError"),
+    ]
+    assert {(line["log_level"], line["event"]) for line in logs} == {
+        ("error", "terminology failed")
+    }
+    assert "Ashdown" not in str(logs)
 
 
 def test_without_plugins_there_are_no_sources() -> None:
