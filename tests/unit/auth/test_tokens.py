@@ -524,6 +524,7 @@ async def test_a_client_gets_no_token_outside_of_its_networks(world: World, addr
         await world.post(body, address=address)
 
     assert raised.value.error == "unauthorized_client"
+    assert raised.value.client == world.client.id
     assert "may not call from this address" in str(raised.value)
     assert lines[0] == {
         "event": "address not permitted",
