@@ -14,16 +14,20 @@ from fhirpub.errors import MAX_ISSUES, ConfigurationError, Issue
 from fhirpub.fhir.definitions.schema_documents import documents, forms_of_choices
 from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.problems import ContentProblem
+from tests.unit.fhir.wrong_elements import (
+    ADVICE,
+    CODE,
+    EXTENSION,
+    PAIRED,
+    STRING,
+    UNKNOWN,
+    patient,
+)
 
 SCHEMAS = own_schemas()
 ORDINARY = Path(__file__).parents[3] / "schemas" / "source" / "fhir_r4_elements.json"
-EXTENSION = {"extension": [{"url": "http://example.org/why", "valueCode": "masked"}]}
 UCUM = "http://unitsofmeasure.org"
 SECRET = "Quixote\u0001"
-
-
-def patient(**elements: Any) -> dict[str, Any]:
-    return {"resourceType": "Patient", **elements}
 
 
 def report(**elements: Any) -> dict[str, Any]:
@@ -113,7 +117,7 @@ def test_a_decimal_is_any_number(number: object) -> None:
     assert problems_of({**quantity, "valueQuantity": {"value": number}}) == []
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), Decimal("NaN"), "2.5", True])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), Decimal("NaN"), "2.5", "5", True])
 def test_a_decimal_is_nothing_but_a_number(number: object) -> None:
     quantity = {"resourceType": "Observation", "status": "final", "code": {"text": "x"}}
 
@@ -122,19 +126,14 @@ def test_a_decimal_is_nothing_but_a_number(number: object) -> None:
     ]
 
 
-STRING = (
-    "must be a valid string: 1 to 1,048,576 characters, no control characters but tab, CR and LF"
-)
 ID = "must be a valid id: 1 to 64 of the characters A-Z, a-z, 0-9, hyphen and full stop"
-ADVICE = "; leave it out, or send it as an extension"
 KIND = "must be a valid resourceType: a resource type of FHIR R4"
-PAIRED = "needs a value or an extension at each position, and as many values as siblings"
 
 
 @pytest.mark.parametrize(
     ("elements", "expected"),
     [
-        ({"gender": "x"}, ("gender", "must be a valid code: one of male, female, other, unknown")),
+        ({"gender": "x"}, ("gender", CODE)),
         ({"gender": None}, ("gender", "must not be null: leave it out")),
         ({"name": {"family": "A"}},
          ("name", "must be an array, because it may repeat: put [ ] around it")),
@@ -162,7 +161,7 @@ PAIRED = "needs a value or an extension at each position, and as many values as 
          ("extension[0].value", "must be given in one of its forms only: leave out the others")),
         ({"extension": [{"valueString": "x"}]}, ("extension[0].url", "is required")),
         ({"extension": [{"url": "u", "_url": EXTENSION}]},
-         ("extension[0]", f"has properties that FHIR R4 does not have here: _url{ADVICE}")),
+         ("extension[0]", f"{UNKNOWN}_url{ADVICE}")),
         ({"_birthDate": {"id": "1"}}, ("birthDate", PAIRED)),
         ({"name": [{"given": ["A"], "_given": [EXTENSION, EXTENSION]}]},
          ("name[0].given", PAIRED)),
@@ -204,13 +203,29 @@ def test_every_problem_is_reported_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("missing", [{}, {"_medicationReference": EXTENSION}])
-def test_a_required_choice_is_missed(missing: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("missing", "others"),
+    [
+        ({}, []),
+        (
+            {"_medicationReference": EXTENSION},
+            [
+                (
+                    "",
+                    f"{UNKNOWN}_medicationReference{ADVICE}",
+                )
+            ],
+        ),
+    ],
+)
+def test_a_required_choice_is_missed(
+    missing: dict[str, Any], others: list[tuple[str, str]]
+) -> None:
     ordered = {"resourceType": "MedicationRequest", "status": "active", "intent": "order"}
 
     problems = problems_of({**ordered, "subject": {"display": "?"}, **missing})
 
-    assert ("medication", "is required, in one of its forms") in problems
+    assert problems == [("medication", "is required, in one of its forms"), *others]
 
 
 def request(**elements: Any) -> dict[str, Any]:
@@ -443,10 +458,21 @@ def test_no_sentence_repeats_a_value() -> None:
     assert not [problem for problem in problems if "Quixote" in repr(problem)]
 
 
-def test_no_more_than_a_hundred_problems_are_reported() -> None:
-    names = [{"use": f"x{n}"} for n in range(150)]
-
-    assert len(problems_of(patient(name=names))) == MAX_ISSUES
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([{}] * 99, 99),
+        ([{}] * 100, 100),
+        ([{}] * 101, 100),
+        ([{"use": f"x{n}"} for n in range(150)], 100),
+    ],
+    ids=["99", "100", "101", "150"],
+)
+def test_no_more_than_a_hundred_problems_are_reported(
+    names: list[dict[str, str]], expected: int
+) -> None:
+    assert MAX_ISSUES == 100
+    assert len(problems_of(patient(name=names))) == expected
 
 
 def test_a_problem_behind_many_values_is_described() -> None:
