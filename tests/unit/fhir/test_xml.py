@@ -27,6 +27,7 @@ from fhirpub.fhir.xml.writer import write_xml
 from tests.bodies import register_body
 from tests.r4_xml_schema import faults
 from tests.strategies import RESOURCE_TYPES, resource_of
+from tests.unit.fhir.xml.reading import words, xml
 
 XHTML = "http://www.w3.org/1999/xhtml"
 REPORTS = Path(__file__).parents[2] / "corpus" / "reports.jsonl.gz"
@@ -39,17 +40,6 @@ some = settings(
     suppress_health_check=list(HealthCheck),
 )
 anything = st.sampled_from(RESOURCE_TYPES).flatmap(resource_of)
-
-
-def xml(inside: str, *, name: str = "Patient", head: str = "") -> bytes:
-    return f'{head}<{name} xmlns="http://hl7.org/fhir">{inside}</{name}>'.encode()
-
-
-def refused(raw: bytes) -> list[tuple[str, str]]:
-    """Return the complaints about a body, each with its place."""
-    with pytest.raises(InvalidContent) as caught:
-        read_xml(raw)
-    return [(issue.expression, issue.diagnostics) for issue in caught.value.issues]
 
 
 def comparable(value: Any) -> Any:
@@ -340,6 +330,14 @@ REFUSED = {
         "<contained><HumanName/></contained>",
         [("Patient.contained[0]", "must hold one resource of FHIR R4")],
     ),
+    "a name of no type in a wrapper": (
+        "<contained><Nothing/></contained>",
+        [("Patient.contained[0]", "must hold one resource of FHIR R4")],
+    ),
+    "another namespace in a wrapper": (
+        '<contained><Organization xmlns="urn:a"/></contained>',
+        [("Patient.contained[0]", "must hold one resource of FHIR R4")],
+    ),
     "several problems, in one of several forms": (
         '<deceasedBoolean value="true"><a/></deceasedBoolean><b/><link><other/>c</link>',
         [
@@ -355,7 +353,7 @@ REFUSED = {
 def test_what_json_could_not_say_is_refused_with_its_place(case: str) -> None:
     inside, expected = REFUSED[case]
 
-    assert refused(xml(inside)) == expected
+    assert words(xml(inside)) == expected
 
 
 def test_a_wrong_value_is_left_to_the_schema() -> None:
@@ -368,7 +366,7 @@ def test_a_wrong_value_is_left_to_the_schema() -> None:
 
 
 def test_no_more_than_a_hundred_problems_are_reported() -> None:
-    assert len(refused(xml("<name><a/></name>" * 150))) == 100
+    assert len(words(xml("<name><a/></name>" * 150))) == 100
 
 
 NOT_WELL_FORMED = "the body is not well-formed XML"
@@ -437,7 +435,7 @@ WHOLE = {
 def test_a_body_that_is_no_resource_in_xml_is_refused_without_its_text(case: str) -> None:
     raw, expected = WHOLE[case]
 
-    [(place, message)] = refused(raw)
+    [(place, message)] = words(raw)
 
     assert place == ""
     assert message.startswith(expected)
@@ -516,7 +514,7 @@ HOSTILE = {
 def test_a_hostile_body_is_refused_at_once(case: str) -> None:
     began = time.process_time()
 
-    refused(HOSTILE[case])
+    words(HOSTILE[case])
 
     assert time.process_time() - began < 3
 
@@ -530,7 +528,7 @@ def test_a_hostile_body_is_refused_at_once(case: str) -> None:
     ids=["elements", "attributes"],
 )
 def test_too_much_is_refused_before_it_is_parsed(raw: bytes) -> None:
-    assert refused(raw) == [("", "the body holds too many values")]
+    assert words(raw) == [("", "the body holds too many values")]
 
 
 def test_signs_of_attributes_in_a_text_are_none() -> None:
@@ -546,7 +544,7 @@ def test_a_narrative_may_be_nested_as_deep_as_in_json(levels: int, expected: str
     raw = narrative("<b>" * levels + "a" + "</b>" * levels).replace(b"<a/>", b"")
 
     if expected:
-        assert expected in refused(raw)[0][1]
+        assert expected in words(raw)[0][1]
     else:
         assert narrative_problem(read_xml(raw)["text"]["div"]) == ""
 
@@ -555,7 +553,7 @@ def test_xml_may_be_nested_as_deep_as_json() -> None:
     deepest = read_xml(nested(31))
 
     assert loads(dumps(deepest)) == deepest
-    [(_place, message)] = refused(nested(32))
+    [(_place, message)] = words(nested(32))
     assert message == "the body is nested deeper than 64 levels"
 
 

@@ -6,25 +6,12 @@ from typing import Any
 
 import pytest
 
-from fhirpub.errors import InvalidContent, Issue
+from fhirpub.errors import Issue
 from fhirpub.fhir.xml.reader import read_xml
 from fhirpub.problems import ContentProblem
+from tests.unit.fhir.xml.reading import refused, words, xml
 
 MANY = "must not have more than 64 attributes"
-
-
-def xml(inside: str, *, name: str = "Patient", more: str = "", head: str = "") -> bytes:
-    return f'{head}<{name} xmlns="http://hl7.org/fhir"{more}>{inside}</{name}>'.encode()
-
-
-def refused(raw: bytes) -> list[Issue]:
-    with pytest.raises(InvalidContent) as caught:
-        read_xml(raw)
-    return [*caught.value.issues]
-
-
-def words(raw: bytes) -> list[tuple[str, str]]:
-    return [(issue.expression, issue.diagnostics) for issue in refused(raw)]
 
 
 @pytest.mark.parametrize(("many", "said"), [(64, "has attributes that"), (65, MANY)])

@@ -1,4 +1,4 @@
-"""What the tables say of single elements: their form, type, place, order and number."""
+"""What the tables have of single elements: their form, type, place, order and number."""
 
 from __future__ import annotations
 
