@@ -15,9 +15,9 @@ from fhirpub.cli.scaffold.plan import blueprint
 from fhirpub.cli.scaffold.writer import files_of
 from fhirpub.config.settings import Config, PluginsConfig, TypeConfig
 from fhirpub.config.webhooks import WebhooksConfig
-from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.testing.receiver import Receiver
 from fhirpub.testing.service import Integrator, RunningService
+from tests.element_tables import tables
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r'^```py\n("""Immunization .*?)^```$', GUIDE, re.DOTALL | re.MULTILINE)
@@ -28,8 +28,7 @@ PATH = "/fhir/r4/Immunization"
 @pytest.fixture(scope="module")
 def files() -> dict[str, str]:
     """The files of a new plugin, with the guide's declaration in place of theirs."""
-    tables = Tables.read()
-    new = files_of(blueprint("Immunization", tables), tables)
+    new = files_of(blueprint("Immunization", tables()), tables())
     return {**new, f"{PACKAGE}/rules.py": EXAMPLE}
 
 

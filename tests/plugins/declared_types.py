@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.plugin_api import (
     CompositionEvents,
@@ -15,8 +14,9 @@ from fhirpub.plugin_api import (
     patient,
     r4_parameter,
 )
+from tests.element_tables import tables
 
-_TABLES = Tables.read()
+_TABLES = tables()
 URIS = "urn:ietf:rfc:3986"
 
 

@@ -20,7 +20,6 @@ from fhirpub.cli.scaffold.hook_parts import PARTS
 from fhirpub.cli.scaffold.plan import Blueprint, blueprint
 from fhirpub.cli.scaffold.writer import files_of
 from fhirpub.errors import PluginError
-from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.fhir.schema import Schemas
 from fhirpub.plugin_api import IdentifierRule, ResourceType
@@ -28,9 +27,10 @@ from fhirpub.plugin_host.declaration_check import problems_of
 from fhirpub.plugin_host.hooks import hooks_of
 from fhirpub.plugin_host.schemas import _against
 from fhirpub.plugin_host.sources import available
+from tests.element_tables import tables
 from tests.plugin_examples import write_metadata
 
-TABLES = Tables.read()
+TABLES = tables()
 
 
 def blueprints() -> dict[str, Blueprint]:

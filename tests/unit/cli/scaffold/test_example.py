@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from fhirpub.cli.scaffold.example import EXAMPLE_PARTS, example_of
-from fhirpub.fhir.definitions.element_tables import Tables
+from tests.element_tables import tables
 
-TABLES = Tables.read()
+TABLES = tables()
 
 
 @pytest.mark.parametrize(

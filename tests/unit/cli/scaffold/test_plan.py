@@ -10,9 +10,9 @@ import pytest
 from fhirpub.cli.scaffold.example import EXAMPLE_PARTS
 from fhirpub.cli.scaffold.plan import Blueprint, Role, blueprint
 from fhirpub.errors import PluginError
-from fhirpub.fhir.definitions.element_tables import Tables
+from tests.element_tables import tables
 
-TABLES = Tables.read()
+TABLES = tables()
 
 
 def planned(type_name: str) -> Blueprint:

@@ -9,11 +9,11 @@ import pytest
 from fhirpub import __version__
 from fhirpub.cli.scaffold.plan import Blueprint, blueprint
 from fhirpub.cli.scaffold.writer import _imports, files_of, files_of_bare_plugin
-from fhirpub.fhir.definitions.element_tables import Tables
 from fhirpub.fhir.definitions.schema_generator import resource
 from fhirpub.plugin_api.hookspecs import API_VERSION, group_of
+from tests.element_tables import tables
 
-TABLES = Tables.read()
+TABLES = tables()
 MANIFEST = blueprint("DocumentManifest", TABLES)
 OBSERVATION = blueprint("Observation", TABLES)
 COMPOSITION = blueprint("Composition", TABLES)

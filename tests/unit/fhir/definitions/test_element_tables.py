@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fhirpub.fhir.definitions.element_tables import Tables, json_names
-
-
-@cache
-def tables() -> Tables:
-    return Tables.read()
+from tests.element_tables import tables
 
 
 def test_types_without_a_schema_are_there_and_not_held() -> None:
@@ -49,21 +44,21 @@ def test_a_code_of_a_required_binding_has_its_value_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strength", "url", "types"),
+    ("strength", "url", "types", "bound"),
     [
-        ("extensible", "known", ["code"]),
-        ("required", "unknown", ["code"]),
-        ("required", "known", ["CodeableConcept"]),
-        ("required", "known", []),
+        ("required", "known", ["code"], "known"),
+        ("extensible", "known", ["code"], ""),
+        ("required", "unknown", ["code"], ""),
+        ("required", "known", ["CodeableConcept"], ""),
+        ("required", "known", [], ""),
     ],
 )
-def test_other_bindings_bind_no_code(strength: str, url: str, types: list[str]) -> None:
+def test_only_a_required_binding_to_a_known_value_set_binds_a_code(
+    strength: str, url: str, types: list[str], bound: str
+) -> None:
     found = Tables({}, {"known": []}, {}, frozenset(), {}, {}, {}, {}, {}, {}, {})
 
-    assert found.required_set({"binding": (strength, "known"), "types": ["code"]}) == (
-        "known" if strength == "required" else ""
-    )
-    assert found.required_set({"binding": (strength, url), "types": types}) == ""
+    assert found.required_set({"binding": (strength, url), "types": types}) == bound
 
 
 def test_an_element_without_a_binding_binds_no_code() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,53 +13,22 @@ from fhirpub.fhir.definitions.schema_generator import (
     HERE,
     MANY_CODES,
     MANY_TYPES,
-    PRIMITIVES,
     Shape,
     array_of,
     array_with_gaps,
     codes_schema,
-    objects,
     reference,
     requires,
     resource,
     short_name,
 )
+from tests.element_tables import tables
 
-FILES = Path(__file__).parents[4] / "schemas" / "r4"
 TEXT = reference("string")
-
-
-@cache
-def tables() -> Tables:
-    return Tables.read()
 
 
 def schema_of(shape: Shape) -> dict[str, Any]:
     return shape.schema(root=True, sibling=False)
-
-
-@pytest.mark.parametrize("name", ["Patient", "Observation", "Organization", "DiagnosticReport"])
-def test_the_schema_of_a_type_is_the_one_that_is_delivered(name: str) -> None:
-    delivered = json.loads((FILES / f"{name}.schema.json").read_bytes())
-
-    assert resource(name, tables()) == delivered
-
-
-@pytest.mark.parametrize(
-    "name", ["Quantity", "Attachment", "Extension", "Timing", "Range", "Age", "Element"]
-)
-def test_the_schemas_of_a_data_type_are_those_that_are_delivered(name: str) -> None:
-    delivered = json.loads((FILES / "datatypes.schema.json").read_bytes())["$defs"]
-
-    for path, schema in objects(name, tables()).items():
-        assert schema == delivered[path]
-
-
-def test_the_primitives_are_those_that_are_delivered() -> None:
-    delivered = json.loads((FILES / "datatypes.schema.json").read_bytes())["$defs"]
-
-    for name, (said, schema) in PRIMITIVES.items():
-        assert delivered[name] == {"title": name, "description": said, **schema}
 
 
 def test_a_type_that_is_not_held_brings_the_types_and_codes_that_it_needs() -> None:
