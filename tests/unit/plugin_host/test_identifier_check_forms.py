@@ -30,20 +30,18 @@ def test_a_form_of_no_uri_is_refused() -> None:
     assert problems(ValueForm(case="upper")) == []
 
 
-@pytest.mark.parametrize(("system", "name"), [("urn:a", "urn:a"), ("", "other systems")])
-def test_a_system_with_two_forms_is_named(system: str, name: str) -> None:
-    forms = [ValueForm(system=system, case=case) for case in ("upper", "lower")]
+def test_a_system_with_two_forms_is_named() -> None:
+    forms = [ValueForm(system="urn:a", case=case) for case in ("upper", "lower")]
 
     (said,) = problems(*forms)
 
-    assert said.endswith(f"forms: there are several of {name}")
+    assert said.endswith("forms: there are several of urn:a")
 
 
-@pytest.mark.parametrize(("system", "name"), [("urn:a", "urn:a"), ("", "other systems")])
-def test_a_form_that_changes_nothing_is_named(system: str, name: str) -> None:
-    (said,) = problems(ValueForm(system=system))
+def test_a_form_that_changes_nothing_is_named() -> None:
+    (said,) = problems(ValueForm(system="urn:a"))
 
-    assert said.endswith(f"forms: the form of {name} says nothing")
+    assert said.endswith("forms: the form of urn:a says nothing")
 
 
 @pytest.mark.parametrize(
@@ -105,4 +103,4 @@ def test_the_version_of_a_key_is_a_number_from_1(version: Any) -> None:
 def test_a_problem_of_a_form_names_its_system(system: str, name: str) -> None:
     (said,) = problems(ValueForm(system=system, pattern="("))
 
-    assert f"form of {name}: pattern is no regular expression" in said
+    assert said.startswith(f"identifier: form of {name}: pattern is no regular expression")

@@ -26,10 +26,6 @@ def problems(**fields: Any) -> list[str]:
             "times: status is of type diagnostic-report-status, not dateTime or instant",
         ),
         (
-            {"codings": ("status",)},
-            "codings: status is of type diagnostic-report-status, not CodeableConcept or Coding",
-        ),
-        (
             {"attachments": ("code",)},
             "attachments: code is of type CodeableConcept, not Attachment",
         ),
@@ -43,10 +39,6 @@ def problems(**fields: Any) -> list[str]:
 )
 def test_an_element_has_the_type_that_its_use_needs(fields: dict[str, Any], said: str) -> None:
     assert problems(**fields) == [f"DiagnosticReport: {said}"]
-
-
-def test_the_usual_identifier_need_not_be_in_a_schema() -> None:
-    assert problems(identifier=IdentifierRule()) == []
 
 
 @pytest.mark.parametrize(
@@ -70,10 +62,6 @@ def test_only_a_reference_is_searched_as_one(kind: Any, path: str, *, is_right: 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        (
-            {"create_statuses": frozenset({"finale"})},
-            "create_statuses: there is no status finale; did you mean final?",
-        ),
         (
             {"update_statuses": frozenset({"ammended"})},
             "update_statuses: there is no status ammended; did you mean amended?",
@@ -134,4 +122,7 @@ def test_a_schema_that_cannot_be_compiled_is_named_with_its_plugin() -> None:
     with pytest.raises(PluginError) as refused:
         compile_schema({"Flag": wrong}, {"Flag": "two"})
 
-    assert all(line.startswith("plugin two: Flag: ") for line in str(refused.value).splitlines())
+    assert str(refused.value) == (
+        "plugin two: Flag: the schema for Flag is not a JSON Schema at type: 'nonsense' is not "
+        "valid under any of the given schemas"
+    )
