@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fhirpub.config.patients import PatientsConfig
+from fhirpub.config.settings import Config
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.explanation import explain
@@ -26,10 +27,12 @@ FIRST = Issue.error(ContentProblem.RULE_BROKEN, "is wrong", "b", code="business-
 SYSTEM = "https://registry.example/persons"
 
 
-def explained(submission: Submission, *known: Issue, **changes: Any) -> list[Issue]:
+def explained(
+    submission: Submission, *known: Issue, tenant_id: str = TENANT.id, **changes: Any
+) -> list[Issue]:
     take_documents(submission)
     context = replace(CONTEXT, **changes)
-    return run_to_completion(explain(submission, known, context=context, tenant_id=TENANT.id))
+    return run_to_completion(explain(submission, known, context=context, tenant_id=tenant_id))
 
 
 def refused(submission: Submission, *known: Issue, **changes: Any) -> list[Issue]:
@@ -112,36 +115,41 @@ def test_members_are_checked_with_all_else() -> None:
     assert any("parameter[4]" in one for one in places(refused(twice)))
 
 
-@pytest.mark.parametrize("gender", ["female", 5])
-def test_an_ambiguous_person_is_a_warning_that_refuses_nothing(gender: Any) -> None:
+def with_two_numbers(**changes: Any) -> tuple[Submission, Config]:
+    """Return a patient with two numbers of a register, and settings that name persons by it."""
     numbers = [{"system": SYSTEM, "value": value} for value in "12"]
-    submission = submitted(patient_changes={"identifier": numbers, "gender": gender})
     config = replace(CONTEXT.config, patients=PatientsConfig(person_systems=[SYSTEM]))
-
-    if gender == 5:
-        assert places(refused(submission, config=config)) == [f"{PATIENT}.gender"]
-    else:
-        (issue,) = [
-            one
-            for one in explained(submission, config=config)
-            if one.details == "person-ambiguous"
-        ]
-        assert issue.severity == "warning"
-        assert issue.expression == f"{PATIENT}.identifier"
+    return submitted(patient_changes={"identifier": numbers, **changes}), config
 
 
-def test_the_rules_of_the_tenant_are_asked() -> None:
-    asked: list[str] = []
-    rules_for = CONTEXT.rules_for
+def test_an_ambiguous_person_is_a_warning_that_refuses_nothing() -> None:
+    submission, config = with_two_numbers()
 
-    class Noting(type(CONTEXT)):  # type: ignore[misc]
-        def rules_for(self, tenant_id: str) -> Any:
-            asked.append(tenant_id)
-            return rules_for(tenant_id)
+    (issue,) = [
+        one for one in explained(submission, config=config) if one.details == "person-ambiguous"
+    ]
+    assert issue.severity == "warning"
+    assert issue.expression == f"{PATIENT}.identifier"
 
-    submission = submitted()
-    take_documents(submission)
-    fields = {name: getattr(CONTEXT, name) for name in CONTEXT.__dataclass_fields__}
-    run_to_completion(explain(submission, [], context=Noting(**fields), tenant_id="other"))
 
-    assert {*asked} == {"other"}
+def test_an_ambiguous_person_adds_no_error_to_a_refusal() -> None:
+    submission, config = with_two_numbers(gender=5)
+
+    assert places(refused(submission, config=config)) == [f"{PATIENT}.gender"]
+
+
+@pytest.mark.parametrize(
+    ("tenant_id", "errors"),
+    [(TENANT.id, []), ("other", ["Parameters.parameter[1].resource.identifier[0].value"])],
+    ids=["its own", "another"],
+)
+def test_the_rules_of_a_part_know_the_tenant(tenant_id: str, errors: list[str]) -> None:
+    identifier = {"system": SYSTEM, "value": TENANT.id}
+    submission = submitted(organization_changes={"identifier": [identifier]})
+    fhir = replace(CONTEXT.config.fhir, organization_namespaces=[SYSTEM])
+    config = replace(CONTEXT.config, fhir=fhir)
+
+    found = explained(submission, tenant_id=tenant_id, config=config)
+
+    assert places(found) == errors
+    assert [one.expression for one in found if one.details == "organization-mismatch"] == errors

@@ -45,16 +45,3 @@ def test_what_stays_wrong_is_refused_with_what_was_corrected() -> None:
         ("error", "status"),
         ("warning", "language"),
     ]
-
-
-def test_a_document_that_is_no_base64_is_refused_by_the_fast_way_too() -> None:
-    form = {"contentType": "application/pdf", "data": "!!!!"}
-    fast = replace(CONTEXT, config=replace(CONTEXT.config))
-
-    refused = prepared(fast, presentedForm=[form])
-
-    assert fast.accepts_fast
-    assert isinstance(refused, Rejected)
-    assert [issue.expression for issue in refused.refusal.issues] == [
-        "Parameters.parameter[2].resource.presentedForm[0].data"
-    ]
