@@ -99,9 +99,3 @@ def test_what_is_over_ends_there() -> None:
     assert flow["cancelled"] == {"entered-in-error"}
     assert flow["entered-in-error"] == frozenset()
     assert flow["unknown"] == DIAGNOSTIC_REPORT.update_statuses
-
-
-def test_each_status_has_those_that_may_follow() -> None:
-    every = DIAGNOSTIC_REPORT.create_statuses | DIAGNOSTIC_REPORT.update_statuses
-
-    assert DIAGNOSTIC_REPORT.state_flow.keys() == every

@@ -1,4 +1,4 @@
-"""What the rules for patients allow: codes, which are fewer than FHIR's, and dates of birth."""
+"""What the rules for patients allow: codes, which are fewer than FHIR's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from fhirpub.errors import Issue
 from fhirpub.fhir.terminology import Terminology
 from fhirpub.plugin_api import Entry, RuleContext
 from fhirpub.plugin_api.parts import patient_rules
@@ -14,20 +13,15 @@ from fhirpub.plugin_api.parts import patient_rules
 TERMINOLOGY = Terminology.load()
 
 
-def found_in(patient: dict[str, Any], *, unknown: bool = False) -> list[Issue]:
-    """Return what the rules find in a patient."""
+def said_about(patient: dict[str, Any], *, unknown: bool = False) -> list[str]:
+    """Return what errors of the rules say about a patient."""
     context = RuleContext(
         tenant_id="t",
         today="2026-11-25",
         terminology=TERMINOLOGY,
         allow_gender_unknown=unknown,
     )
-    return [*patient_rules(Entry({"resourceType": "Patient", **patient}, "Patient"), context)]
-
-
-def said_about(patient: dict[str, Any], *, unknown: bool = False) -> list[str]:
-    """Return what errors of the rules say about a patient."""
-    found = found_in(patient, unknown=unknown)
+    found = patient_rules(Entry({"resourceType": "Patient", **patient}, "Patient"), context)
     return [issue.diagnostics for issue in found if issue.severity == "error"]
 
 
@@ -60,14 +54,3 @@ def test_unknown_is_a_gender_only_by_the_setting(
 )
 def test_a_telecom_is_an_email_or_a_phone(telecom: dict[str, Any], said: list[str]) -> None:
     assert said_about({"telecom": [telecom]}) == said
-
-
-@pytest.mark.parametrize(
-    ("date", "places"),
-    [("2026-11-24", []), ("2026-11-25", []), ("2026-11-26", ["Patient.birthDate"])],
-)
-def test_a_person_may_be_born_today_and_not_later(date: str, places: list[str]) -> None:
-    found = [one for one in found_in({"birthDate": date}) if one.details == "date-in-future"]
-
-    assert [one.expression for one in found] == places
-    assert {one.severity for one in found} <= {"warning"}
