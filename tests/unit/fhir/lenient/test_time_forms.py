@@ -133,31 +133,38 @@ def test_what_is_no_resource_is_left_alone(content: Any) -> None:
     assert list(correct_times(content)) == []
 
 
-@pytest.mark.parametrize("value", [{"a": 1}, 7, None, True, ["2026-11-20T10:05Z"], "2026" * 20])
-def test_a_value_in_place_of_a_time_is_left_alone(value: Any) -> None:
-    resource = report(issued=copy.deepcopy(value), subject=7, code="x", text={"div": 1})
-    before = copy.deepcopy(resource)
-    if isinstance(value, list):
-        before["issued"] = ["2026-11-20T10:05:00Z"]
-
-    list(correct_times(resource))
-
-    assert resource == before
-
-
-@pytest.mark.parametrize("value", [7, None, True])
-def test_what_is_no_object_in_place_of_one_is_left_alone(value: Any) -> None:
-    resource = report(effectivePeriod=value, identifier=[value])
-
-    assert list(correct_times(resource)) == []
-    assert resource == report(effectivePeriod=value, identifier=[value])
-
-
-@pytest.mark.parametrize("value", [5, True, None, {"a": "2026-11-20T10:05Z"}, ["x", 5, None]])
-@pytest.mark.parametrize("element", ["issued", "code", "contained", "unknown"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(5, 7, True, None, "x", "2026" * 20),
+        *({"a": 1}, {"div": 1}, {"a": "2026-11-20T10:05Z"}),
+        *(["x", 5, None], [7], [None], [True]),
+    ],
+)
+@pytest.mark.parametrize(
+    "element",
+    [
+        *("issued", "code", "contained", "unknown"),
+        *("subject", "text", "effectivePeriod", "identifier"),
+    ],
+)
 def test_what_has_another_shape_is_left_alone(element: str, value: Any) -> None:
     resource = report(**{element: value})
     sent = copy.deepcopy(resource)
 
     assert [*correct_times(resource)] == []
     assert resource == sent
+
+
+def test_each_time_of_a_list_is_corrected() -> None:
+    resource = report(issued=["2026-11-20T10:05Z", "2026-11-20T10:06:00Z", "2026-11-20T10:07Z"])
+
+    [issue] = correct_times(resource)
+
+    assert resource == report(
+        issued=["2026-11-20T10:05:00Z", "2026-11-20T10:06:00Z", "2026-11-20T10:07:00Z"]
+    )
+    assert (issue.expression, [*issue.also_at]) == (
+        "DiagnosticReport.issued[0]",
+        ["DiagnosticReport.issued[2]"],
+    )
