@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,20 +59,12 @@ def test_attributes_that_are_well_formed_have_no_problem(fields: dict[str, Any])
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(fields: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_is_reported_in_a_sentence(fields: dict[str, Any], said: str) -> None:
     assert problems(**fields) == [said]
 
 
 def part_problems(*parts: Part) -> list[str]:
-    return _part_problems(type(REPORT)(**_fields(parts=parts)))
-
-
-def _fields(**changes: Any) -> dict[str, Any]:
-    return {
-        "name": REPORT.name,
-        "create_statuses": REPORT.create_statuses,
-        "update_statuses": REPORT.update_statuses,
-    } | changes
+    return _part_problems(replace(REPORT, parts=parts))
 
 
 def test_a_name_of_a_part_is_given_once() -> None:

@@ -52,7 +52,9 @@ class Traced:
 
 
 @pytest.fixture
-async def traced() -> AsyncIterator[Traced]:
+async def traced(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Traced]:
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(name, raising=False)
     made = Traced(1.0)
     yield made
     await made.tracer.close()
@@ -161,9 +163,7 @@ async def test_a_step_that_fails_ends_and_notes_no_exception(traced: Traced) -> 
     assert "secret" not in sent.to_json()
 
 
-async def test_spans_name_the_service_and_its_release(
-    traced: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_spans_name_the_service_and_its_release(traced: Traced) -> None:
     traced.start().end({})
 
     (sent,) = traced.collector.spans
