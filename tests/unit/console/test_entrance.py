@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,11 +11,7 @@ from structlog.testing import capture_logs
 
 from fhirpub.audit.record import Agent
 from fhirpub.auth.clients import disable_client, edit_client
-from fhirpub.auth.throttle import Throttle
-from fhirpub.config.administration import AdminConfig
-from fhirpub.config.audit import AuditConfig
 from fhirpub.console.entrance import (
-    Attempt,
     SignInRefused,
     agent_of,
     enter,
@@ -24,71 +20,8 @@ from fhirpub.console.entrance import (
     record,
 )
 from fhirpub.console.sessions import Person
-from fhirpub.console.visit import Visit
 from fhirpub.errors import NotAuthenticated, Throttled
-from fhirpub.storage.sqlite.store import SqliteStore
-from tests.unit.audit.test_trail import a_trail
-from tests.unit.console.test_sessions import World, world
-from tests.unit.console.test_sessions_ends import KEY_HASH, configured
-
-__all__ = ["world"]
-ADDRESS = "192.0.2.7"
-
-
-@dataclass
-class Door:
-    """The world of sessions, and a visit that has none yet."""
-
-    world: World
-    audit: Any
-    visit: Visit
-
-    def attempt(self, person: Person | None = None) -> Attempt:
-        async def prove() -> Person:
-            return person or self.world.person
-
-        return Attempt("a test", prove)
-
-    def refused(self, client: str = "") -> Attempt:
-        async def prove() -> Person:
-            raise SignInRefused("a wrong passkey", client=client)
-
-        return Attempt("a test", prove)
-
-    async def records(self, tenant: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = await self.audit.settled(tenant)
-        return found
-
-    async def tenant(self) -> str:
-        client = await self.world.store.client(self.world.person.subject)
-        assert client is not None
-        return client.tenant
-
-
-@pytest.fixture
-async def door(world: World) -> Door:
-    admin = AdminConfig(bootstrap_key_hash=KEY_HASH, callers=["ana=/no"])
-    desk = configured(world, admin=admin)
-    store: Any = desk.store
-    assert isinstance(store, SqliteStore)
-    audit = a_trail(cast("Any", store), desk.clock, AuditConfig())
-    console: Any = SimpleNamespace(
-        sessions=desk.sessions,
-        throttle=Throttle(3, clock=desk.clock),
-        config=desk.config,
-        services=SimpleNamespace(audit=audit.trail),
-    )
-    visit = Visit(
-        console=console,
-        session=None,
-        blanks=[],
-        query={},
-        form={},
-        client=cast("Any", None),
-        address=ADDRESS,
-        request_id="r-1",
-    )
-    return Door(desk, audit, visit)
+from tests.unit.console.signing_in import ADDRESS, Door
 
 
 async def test_a_person_enters_with_a_session(door: Door) -> None:

@@ -3,61 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from fhirpub.app.stores import open_store
-from fhirpub.auth.clients import NewClient, add_client
 from fhirpub.auth.statements import VALID_SECONDS
-from fhirpub.auth.tenants import add_tenant
-from fhirpub.auth.tokens import Tokens
-from fhirpub.config.settings import Config
-from fhirpub.console.sessions import Person, Sessions
+from fhirpub.console.sessions import Person
 from fhirpub.errors import NotAuthenticated
-from fhirpub.storage.store import Store
-from fhirpub.testing.clock import HandClock
-
-
-@dataclass
-class World:
-    """Sessions, and a person whose client exists."""
-
-    config: Config
-    store: Store
-    sessions: Sessions
-    clock: HandClock
-    person: Person
-
-    def another_process(self) -> Sessions:
-        """Return sessions of a process that has read nothing yet."""
-        return _sessions(self.config, self.store, self.clock)
-
-
-def _sessions(config: Config, store: Store, clock: HandClock) -> Sessions:
-    tokens = Tokens(
-        access=store,
-        config=config.auth,
-        limits=config.limits,
-        issuer="https://fhir.example.org",
-        clock=clock,
-    )
-    return Sessions(config, tokens, store, clock=clock)
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    base, clock = Config(), HandClock()
-    config = replace(base, storage=replace(base.storage, url=f"sqlite:///{tmp_path}/store.db"))
-    async with open_store(config) as store:
-        tenant = await add_tenant(store, "Lab", clock=clock)
-        new = NewClient(tenant=tenant.id, name="Ada", environment="sandbox", is_person=True)
-        client, secret = await add_client(store, new, clock=clock)
-        assert not secret
-        person = Person(subject=client.id, name="Ada")
-        yield World(config, store, _sessions(config, store, clock), clock, person)
+from tests.unit.console.signing_in import World
 
 
 async def test_each_session_has_an_id_and_a_proof_of_its_own(world: World) -> None:
@@ -117,7 +70,9 @@ async def test_of_racing_processes_one_uses_a_statement(world: World) -> None:
     )
 
     assert [use for use in uses if use == world.person] == [world.person]
-    assert sum(isinstance(use, NotAuthenticated) for use in uses) == 3
+    refusals = [use.reason for use in uses if isinstance(use, NotAuthenticated)]
+    assert len(refusals) == 3
+    assert all("used before" in reason for reason in refusals)
 
 
 async def test_a_statement_is_no_session_and_a_session_no_statement(world: World) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,10 +18,8 @@ from fhirpub.config.console import ConsoleConfig
 from fhirpub.console.sessions import Person, Session
 from fhirpub.errors import NotAuthenticated, Throttled
 from fhirpub.storage.client_activity_contract import RevokedToken
-from tests.unit.console.test_sessions import World, _sessions, world
+from tests.unit.console.signing_in import KEY_HASH, World, configured
 
-__all__ = ["world"]
-KEY_HASH = hashlib.sha256(b"k").hexdigest()
 IDLE, HOURS = 20 * 60, 10 * 3_600
 
 
@@ -30,12 +27,6 @@ IDLE, HOURS = 20 * 60, 10 * 3_600
 async def desk(world: World) -> World:
     """A world with the operators ana and bootstrap."""
     return configured(world, admin=AdminConfig(bootstrap_key_hash=KEY_HASH, callers=["ana=/no"]))
-
-
-def configured(world: World, **parts: Any) -> World:
-    config = replace(world.config, **parts)
-    sessions = _sessions(config, world.store, world.clock)
-    return replace(world, config=config, sessions=sessions)
 
 
 def an_operator(name: str = "ana", kid: str = "") -> Person:

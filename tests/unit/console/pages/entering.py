@@ -14,8 +14,7 @@ from fhirpub.config.console import ConsoleConfig
 from fhirpub.console.ceremonies import Ceremonies
 from fhirpub.console.sessions import Session
 from fhirpub.console.visit import Redirect, Visit
-from tests.unit.console.test_entrance import Door
-from tests.unit.console.test_sessions_ends import configured
+from tests.unit.console.signing_in import Door, configured
 
 ORIGIN = "https://console.example.org"
 KEY = "k" * 43

@@ -14,7 +14,7 @@ from fhirpub.console.visit import PageRefused
 from tests.console.sign_in.passkey import PRESENT, Passkey
 from tests.unit.console.pages.entering import ORIGIN, at_the_door, session_of
 from tests.unit.console.pages.visiting import as_page, place_of
-from tests.unit.console.test_entrance import Door
+from tests.unit.console.signing_in import Door
 
 ENDED = "The invitation has expired or was used before"
 NOT_ACCEPTED = "The passkey was not accepted. Try again, or ask the operator for an invitation."

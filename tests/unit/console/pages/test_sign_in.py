@@ -13,7 +13,7 @@ from fhirpub.console.visit import PageRefused
 from fhirpub.errors import NotAuthenticated
 from tests.unit.console.pages.entering import KEY, ORIGIN, at_the_door, session_of
 from tests.unit.console.pages.visiting import as_page, place_of
-from tests.unit.console.test_entrance import Door
+from tests.unit.console.signing_in import Door
 from tests.unit.console.test_sessions_ends import begun
 
 
