@@ -20,7 +20,7 @@ from fhirpub.console.visit import Page, PageRefused, Redirect, Result, Visit
 from fhirpub.errors import NoSuchRecord, NotAuthenticated, NotPossible
 from fhirpub.storage.contract import Client
 
-_NOBODY = "The provider knows you, and this service does not: ask the operator to add you."
+_NOT_KNOWN_HERE = "The provider knows you, and this service does not: ask the operator to add you."
 _AWAY = "The provider cannot be reached now: try again, or sign in otherwise."
 _AGAIN = "The sign-in was not completed: try again."
 
@@ -56,7 +56,7 @@ async def return_from_provider(visit: Visit) -> Result:
         attempt = Attempt("provider", partial(_by_provider, visit, request))
         return await enter(visit, attempt, following=following)
     except _Unknown:
-        return await sign_in_page(visit, following, problem=_NOBODY)
+        return await sign_in_page(visit, following, problem=_NOT_KNOWN_HERE)
     except SignInRefused:
         return await sign_in_page(visit, following, problem=_AGAIN)
     except ProviderUnavailable:

@@ -18,6 +18,10 @@ from fhirpub.console.rendering import counted, moment, render
         ("2024-05-01T10:00:30-03:00", "2024-05-01 10:00:30 -03:00"),
         ("2024-05-01", "2024-05-01"),
         ("2024", "2024"),
+        ("2026-11-27T21:05:42.029Z", "2026-11-27 21:05:42 UTC"),
+        ("2026-11-20T10:05:00-03:00", "2026-11-20 10:05:00 -03:00"),
+        ("2026-11-20", "2026-11-20"),
+        ("2026", "2026"),
         ("", ""),
     ],
 )
@@ -26,19 +30,20 @@ def test_a_time_is_written_to_the_second_and_with_its_zone(text: str, shown: str
 
 
 @pytest.mark.parametrize(
-    ("number", "plural", "shown"),
+    ("number", "noun", "plural", "shown"),
     [
-        (0, "", "0 entries of one"),
-        (1, "", "1 entry"),
-        (2, "", "2 entries of one"),
-        (1, "entries", "1 entry"),
-        (1234, "entries", "1,234 entries"),
+        (0, "byte", "", "0 bytes"),
+        (1, "byte", "", "1 byte"),
+        (1888, "byte", "", "1,888 bytes"),
+        (0, "entry", "", "0 entrys"),
+        (1, "entry", "", "1 entry"),
+        (2, "entry", "", "2 entrys"),
+        (1, "entry", "entries", "1 entry"),
+        (1234, "entry", "entries", "1,234 entries"),
     ],
 )
-def test_a_number_has_its_noun(number: int, plural: str, shown: str) -> None:
-    found = counted(number, "entry", plural)
-
-    assert found == (shown if plural or number == 1 else f"{number} entrys")
+def test_a_number_has_its_noun(number: int, noun: str, plural: str, shown: str) -> None:
+    assert counted(number, noun, plural) == shown
 
 
 def test_a_value_is_escaped() -> None:

@@ -18,7 +18,7 @@ from tests.unit.console.test_sessions_ends import begun
 
 AGAIN = "The sign-in was not completed: try again."
 AWAY = "The provider cannot be reached now: try again, or sign in otherwise."
-NOBODY = "The provider knows you, and this service does not: ask the operator to add you."
+NOT_KNOWN_HERE = "The provider knows you, and this service does not: ask the operator to add you."
 
 
 class Provider:
@@ -168,7 +168,7 @@ async def test_a_failure_on_the_way_back_is_said(
 async def test_a_person_that_the_service_does_not_know_is_said_so(door: Door) -> None:
     _visit, page = await came_back(door, Provider("eve@example.org"))
 
-    assert as_page(page).values["problem"] == NOBODY
+    assert as_page(page).values["problem"] == NOT_KNOWN_HERE
 
 
 async def added(door: Door, name: str, *, is_person: bool) -> str:
@@ -183,7 +183,7 @@ async def test_an_application_is_no_person(door: Door) -> None:
 
     for claimed in ("robot", id_):
         _visit, page = await came_back(door, Provider(claimed))
-        assert as_page(page).values["problem"] == NOBODY
+        assert as_page(page).values["problem"] == NOT_KNOWN_HERE
 
 
 async def test_an_application_of_the_same_name_does_not_hide_a_person(door: Door) -> None:
@@ -199,7 +199,7 @@ async def test_two_persons_of_one_name_are_not_known_by_it(door: Door) -> None:
 
     _visit, page = await came_back(door, Provider("Ada"))
 
-    assert as_page(page).values["problem"] == NOBODY
+    assert as_page(page).values["problem"] == NOT_KNOWN_HERE
 
 
 async def test_a_disabled_person_is_refused(door: Door) -> None:
