@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,29 +13,10 @@ from fhirpub.app import tracing
 from fhirpub.app.tracing import open_tracer
 from fhirpub.config.monitoring import TracingConfig
 from fhirpub.errors import ConfigurationError
-from fhirpub.runtime.tracing.spans import Span, Tracer, current_span
+from fhirpub.runtime.tracing.spans import Tracer, current_span
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.samples import LAB, a_version
-
-
-class Timed(Span):
-    """A span that notes its steps."""
-
-    def __init__(self) -> None:
-        self.steps: list[str] = []
-        self.running = 0
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        self.steps.append(name)
-        self.running += 1
-        try:
-            yield
-        finally:
-            self.running -= 1
-
-    def end(self, attributes: Mapping[str, Any], *, failed: bool = False) -> None:
-        """Note nothing."""
+from tests.unit.runtime.tracing.traces import SteppedSpan
 
 
 class Noted(Tracer):
@@ -59,8 +39,8 @@ def tracer(monkeypatch: pytest.MonkeyPatch) -> Noted:
 
 
 @pytest.fixture
-def span() -> Iterator[Timed]:
-    made = Timed()
+def span() -> Iterator[SteppedSpan]:
+    made = SteppedSpan()
     token = current_span.set(made)
     yield made
     current_span.reset(token)
@@ -73,7 +53,7 @@ async def test_without_tracing_the_store_is_left_as_it_is(store: SqliteStore) ->
 
 
 async def test_reads_and_commits_are_steps_of_the_request(
-    store: SqliteStore, tracer: Noted, span: Timed
+    store: SqliteStore, tracer: Noted, span: SteppedSpan
 ) -> None:
     version = a_version()
     async with open_tracer(TracingConfig(enabled=True), store) as opened:
@@ -97,7 +77,7 @@ async def test_what_belongs_to_no_request_is_no_step(store: SqliteStore) -> None
         assert await store.latest(LAB, version.id) == version
 
 
-async def test_a_step_ends_when_its_call_does(span: Timed) -> None:
+async def test_a_step_ends_when_its_call_does(span: SteppedSpan) -> None:
     async def fail(word: str, *, more: int) -> None:
         assert (word, more, span.running) == ("x", 5, 1)
         raise ValueError("no")

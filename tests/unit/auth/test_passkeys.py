@@ -83,11 +83,14 @@ async def test_what_else_changes_meanwhile_is_kept(world: World) -> None:
     assert (changed.jwks, changed.networks) == ("", ("192.0.2.0/24",))
 
 
+def console_at(base_url: str) -> Config:
+    return replace(Config(), console=ConsoleConfig(enabled=True, base_url=base_url))
+
+
 def test_without_the_library_the_reason_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    console = ConsoleConfig(enabled=True, base_url="https://console.example.org")
-    config = replace(Config(), console=console)
+    config = console_at("https://console.example.org")
     assert why_none(config) == ""
 
     monkeypatch.setitem(sys.modules, "webauthn", None)  # which makes its import fail
@@ -97,10 +100,6 @@ def test_without_the_library_the_reason_names_what_to_install(
 
 def test_a_service_without_the_console_has_no_passkeys() -> None:
     assert "set [console] enabled" in why_none(Config())
-
-
-def console_at(base_url: str) -> Config:
-    return replace(Config(), console=ConsoleConfig(enabled=True, base_url=base_url))
 
 
 @pytest.mark.parametrize(

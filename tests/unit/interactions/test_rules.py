@@ -281,7 +281,7 @@ def test_what_the_schema_finds_in_a_right_identifier_is_refused() -> None:
     ]
 
 
-def test_of_a_wrong_identifier_the_rule_speaks_alone() -> None:
+def test_of_a_wrong_identifier_only_the_rule_is_reported() -> None:
     found = structure_of(report_changes={"identifier": {"system": 5}})
 
     assert [place for place, _said in found] == ["Parameters.parameter[2].resource.identifier"]

@@ -1,4 +1,4 @@
-"""The edges of a division: where a window ends, and what is said about a body that is no JSON."""
+"""The edges of a division: where a window ends, and how a body that is no JSON is refused."""
 
 from __future__ import annotations
 

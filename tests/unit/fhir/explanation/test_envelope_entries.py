@@ -70,7 +70,7 @@ def test_the_name_that_was_sent_in_place_of_the_entries_is_recognized() -> None:
     assert issue.diagnostics.endswith("a name and a resource; did you mean parameter?")
 
 
-def test_without_entries_the_sender_learns_what_they_must_be() -> None:
+def test_without_entries_the_refusal_names_what_they_must_be() -> None:
     issue = refused({"resourceType": "Parameters"})
 
     assert issue.diagnostics == "must be an array of entries, each with a name and a resource"

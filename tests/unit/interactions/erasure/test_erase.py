@@ -262,7 +262,7 @@ async def test_without_a_relay_an_erasure_takes_its_place(
     assert await store.lease(["relay"], owner="b", now=NOW, until=NOW + 1) == {"relay"}
 
 
-async def test_the_order_that_was_first_says_why(store: SqliteStore, report: Version) -> None:
+async def test_the_first_order_keeps_its_reason(store: SqliteStore, report: Version) -> None:
     await begun(store, report.id)
 
     again = await eraser(store).begin(order(report.id, reason="another case"))

@@ -16,14 +16,7 @@ from tests.unit.interactions.revision.revising import (
     body_of,
     candidate_of,
     numbered,
-    storeless,
 )
-
-
-@pytest.fixture(scope="module")
-def ward() -> Ward:
-    """A ward of which nothing is read: what is compared is given."""
-    return storeless()
 
 
 @pytest.mark.parametrize(
@@ -35,10 +28,10 @@ def ward() -> Ward:
     ],
 )
 def test_another_identifier_is_named_where_the_type_has_it(
-    ward: Ward, elements: tuple[str, ...], place: str
+    storeless_ward: Ward, elements: tuple[str, ...], place: str
 ) -> None:
     several = IdentifierRule(elements=elements, most=1 if len(elements) == 1 else 5)
-    declared = replace(ward.context.types[REPORT], identifier=several)
+    declared = replace(storeless_ward.context.types[REPORT], identifier=several)
     latest = a_version(type=REPORT)
 
     (issue,) = _unlike_identity(replace(latest, id=new_id()), latest, declared)
@@ -48,12 +41,14 @@ def test_another_identifier_is_named_where_the_type_has_it(
     assert [*_unlike_identity(latest, latest, declared)] == []
 
 
-def test_a_part_that_was_not_registered_is_named_as_such(ward: Ward) -> None:
-    candidate = candidate_of(ward, body_of(numbered(1))).version
+def test_a_part_that_was_not_registered_is_named_as_such(storeless_ward: Ward) -> None:
+    candidate = candidate_of(storeless_ward, body_of(numbered(1))).version
     parts = loads_stored(candidate.parts)
     before = dumps({"patient": parts["patient"]})
 
-    (issue,) = _changed_parts(candidate, Stored(candidate, before, before, ward.tenant, {}))
+    (issue,) = _changed_parts(
+        candidate, Stored(candidate, before, before, storeless_ward.tenant, {})
+    )
 
     assert issue.diagnostics == (
         "the entry organization was not registered: it stays as it was registered"
@@ -61,9 +56,11 @@ def test_a_part_that_was_not_registered_is_named_as_such(ward: Ward) -> None:
     assert issue.expression == "organization"
 
 
-def test_a_part_that_is_left_out_is_no_change(ward: Ward) -> None:
-    candidate = candidate_of(ward, body_of(numbered(1))).version
+def test_a_part_that_is_left_out_is_no_change(storeless_ward: Ward) -> None:
+    candidate = candidate_of(storeless_ward, body_of(numbered(1))).version
     parts = loads_stored(candidate.parts)
     more = dumps({**parts, "other": {"resourceType": "Organization", "id": "x"}})
 
-    assert [*_changed_parts(candidate, Stored(candidate, more, more, ward.tenant, {}))] == []
+    assert [
+        *_changed_parts(candidate, Stored(candidate, more, more, storeless_ward.tenant, {}))
+    ] == []

@@ -19,22 +19,15 @@ from tests.unit.interactions.revision.revising import (
     body_of,
     candidate_of,
     numbered,
-    storeless,
 )
 
 KEPT = new_member_id()
 
 
 @pytest.fixture(scope="module")
-def ward() -> Ward:
-    """A ward of which nothing is read: what is compared is given."""
-    return storeless()
-
-
-@pytest.fixture(scope="module")
-def candidate(ward: Ward) -> Version:
+def candidate(storeless_ward: Ward) -> Version:
     """A revision with two results, of which one is about the patient."""
-    return candidate_of(ward, body_of(numbered(1), numbered(2, subject=None))).version
+    return candidate_of(storeless_ward, body_of(numbered(1), numbered(2, subject=None))).version
 
 
 def stored(candidate: Version, kept: str | None, **changes: Any) -> Version:
@@ -44,31 +37,37 @@ def stored(candidate: Version, kept: str | None, **changes: Any) -> Version:
     return replace(candidate, body=dumps({**body, "subject": subject, **changes}))
 
 
-def kept(ward: Ward, candidate: Version, latest: Version) -> Version:
-    return keep_patients(candidate, latest, loads_stored(candidate.parts), ward.context)
+def kept(storeless_ward: Ward, candidate: Version, latest: Version) -> Version:
+    return keep_patients(candidate, latest, loads_stored(candidate.parts), storeless_ward.context)
 
 
 def subject_of(version: Version) -> Any:
     return json.loads(version.body).get("subject")
 
 
-def test_the_patient_of_the_stored_resource_stays(ward: Ward, candidate: Version) -> None:
-    found = kept(ward, candidate, stored(candidate, KEPT))
+def test_the_patient_of_the_stored_resource_stays(
+    storeless_ward: Ward, candidate: Version
+) -> None:
+    found = kept(storeless_ward, candidate, stored(candidate, KEPT))
 
     assert subject_of(found) == {"reference": f"Patient/{KEPT}", "display": "Birch"}
     assert json.loads(found.body)["code"] == json.loads(candidate.body)["code"]
 
 
-def test_members_follow_and_those_of_no_patient_stay(ward: Ward, candidate: Version) -> None:
-    about, other = kept(ward, candidate, stored(candidate, KEPT)).members
+def test_members_follow_and_those_of_no_patient_stay(
+    storeless_ward: Ward, candidate: Version
+) -> None:
+    about, other = kept(storeless_ward, candidate, stored(candidate, KEPT)).members
 
     assert id_of(about) == KEPT
     assert id_of(candidate.members[0]) != KEPT
     assert other is candidate.members[1]
 
 
-def test_members_are_found_by_the_patient_that_is_kept(ward: Ward, candidate: Version) -> None:
-    about, _other = kept(ward, candidate, stored(candidate, KEPT)).members
+def test_members_are_found_by_the_patient_that_is_kept(
+    storeless_ward: Ward, candidate: Version
+) -> None:
+    about, _other = kept(storeless_ward, candidate, stored(candidate, KEPT)).members
 
     subjects = [one for one in json.loads(about.search) if one[0] == "subject"]
     assert ["subject", KEPT, "Patient"] in subjects
@@ -76,12 +75,12 @@ def test_members_are_found_by_the_patient_that_is_kept(ward: Ward, candidate: Ve
 
 
 def test_members_of_a_patient_of_its_own_are_still_found_by_the_person(
-    ward: Ward, candidate: Version
+    storeless_ward: Ward, candidate: Version
 ) -> None:
     own, parts = new_id(), loads_stored(candidate.parts)
     parts["patient"] |= {"id": own, "meta": {"versionId": "1"}}
 
-    found = keep_patients(candidate, stored(candidate, own), parts, ward.context)
+    found = keep_patients(candidate, stored(candidate, own), parts, storeless_ward.context)
     about, _other = found.members
 
     assert id_of(about) == own
@@ -90,7 +89,7 @@ def test_members_of_a_patient_of_its_own_are_still_found_by_the_person(
 
 @pytest.mark.parametrize("same", ["the same patient", "no patient", "no local reference"])
 def test_a_candidate_with_nothing_to_keep_is_as_it_was(
-    ward: Ward, candidate: Version, same: str
+    storeless_ward: Ward, candidate: Version, same: str
 ) -> None:
     latest = {
         "the same patient": stored(candidate, id_of(candidate)),
@@ -98,28 +97,32 @@ def test_a_candidate_with_nothing_to_keep_is_as_it_was(
         "no local reference": stored(candidate, None, subject={"reference": "Group/1"}),
     }[same]
 
-    assert kept(ward, candidate, latest) is candidate
+    assert kept(storeless_ward, candidate, latest) is candidate
 
 
-def test_a_candidate_without_the_part_is_as_it_was(ward: Ward, candidate: Version) -> None:
+def test_a_candidate_without_the_part_is_as_it_was(
+    storeless_ward: Ward, candidate: Version
+) -> None:
     parts = loads_stored(candidate.parts)
     del parts["patient"]
     alone = replace(candidate, parts=dumps(parts))
 
-    assert keep_patients(alone, stored(candidate, KEPT), parts, ward.context) is alone
+    assert keep_patients(alone, stored(candidate, KEPT), parts, storeless_ward.context) is alone
 
 
-def test_another_patient_that_is_meant_is_not_replaced(ward: Ward, candidate: Version) -> None:
+def test_another_patient_that_is_meant_is_not_replaced(
+    storeless_ward: Ward, candidate: Version
+) -> None:
     parts = loads_stored(candidate.parts)
     parts["patient"]["meta"]["versionId"] = f"{new_id()}.1"
     meant = replace(candidate, parts=dumps(parts))
 
-    assert keep_patients(meant, stored(candidate, KEPT), parts, ward.context) is meant
+    assert keep_patients(meant, stored(candidate, KEPT), parts, storeless_ward.context) is meant
 
 
-def test_a_patient_that_the_resource_states_is_its_own(ward: Ward) -> None:
+def test_a_patient_that_the_resource_states_is_its_own(storeless_ward: Ward) -> None:
     one = person((NATIONAL, "1"), name=called("Ash"))
-    version = candidate_of(ward, body_of(numbered(1), one=one)).version
+    version = candidate_of(storeless_ward, body_of(numbered(1), one=one)).version
     came = {"id": KEPT, "meta": {"versionId": f"{version.id}.2"}}
 
     assert not is_held(came, version)
@@ -127,9 +130,9 @@ def test_a_patient_that_the_resource_states_is_its_own(ward: Ward) -> None:
     assert not is_held({"id": new_id(), "meta": {"versionId": "1"}}, version)
 
 
-def test_only_patients_that_come_once_and_are_referred_to_are_kept(ward: Ward) -> None:
+def test_only_patients_that_come_once_and_are_referred_to_are_kept(storeless_ward: Ward) -> None:
     declared = replace(
-        ward.context.types[REPORT],
+        storeless_ward.context.types[REPORT],
         parts=(
             patient(referred_by="subject"),
             Part(name="guests", type="Patient", referred_by="guest", repeats=True),

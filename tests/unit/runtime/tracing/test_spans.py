@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
-
-from fhirpub.runtime.tracing.spans import Span, current_span, step
-
-
-class Noted(Span):
-    def __init__(self) -> None:
-        self.steps: list[str] = []
-
-    def step(self, name: str) -> AbstractContextManager[object]:
-        self.steps.append(name)
-        return nullcontext()
-
-    def end(self, attributes: Any, *, failed: bool = False) -> None:
-        raise NotImplementedError
+from fhirpub.runtime.tracing.spans import current_span, step
+from tests.unit.runtime.tracing.traces import SteppedSpan
 
 
 def test_without_a_span_a_step_is_nothing() -> None:
@@ -27,7 +13,7 @@ def test_without_a_span_a_step_is_nothing() -> None:
 
 
 def test_a_step_belongs_to_the_span_of_the_request() -> None:
-    span = Noted()
+    span = SteppedSpan()
     token = current_span.set(span)
     try:
         with step("read"):

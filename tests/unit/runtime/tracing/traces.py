@@ -1,9 +1,9 @@
-"""A tracer whose spans are kept in place of being sent."""
+"""Spans that are kept in place of being sent, and the tracer that begins them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from fhirpub.runtime.tracing.context import TraceContext
 from fhirpub.runtime.tracing.spans import Kind, Span, Tracer
@@ -26,6 +26,26 @@ class KeptSpan(Span):
 
     def end(self, attributes: Mapping[str, str | int | float], *, failed: bool = False) -> None:
         self.ends.append((dict(attributes), failed))
+
+
+class SteppedSpan(Span):
+    """A span that notes its steps, and how many are running; it is not to be ended."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.running = 0
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        self.steps.append(name)
+        self.running += 1
+        try:
+            yield
+        finally:
+            self.running -= 1
+
+    def end(self, attributes: Mapping[str, str | int | float], *, failed: bool = False) -> None:
+        raise NotImplementedError
 
 
 class Traces(Tracer):
