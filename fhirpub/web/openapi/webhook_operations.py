@@ -94,14 +94,14 @@ WEBHOOK_OPERATIONS: dict[tuple[type[BaseHandler], str], Operation] = {
     ),
     (webhooks.VerifyHandler, "POST"): _operation(
         "verifyEndpoint",
-        "Send a challenge, and tell what came of it",
+        "Send a challenge and report the result",
         _describe("Trial"),
         404,
         422,
     ),
     (webhooks.TestHandler, "POST"): _operation(
         "testEndpoint",
-        "Send a test event, and tell what came of it",
+        "Send a test event and report the result",
         _describe("Trial"),
         404,
         422,
