@@ -28,12 +28,6 @@ async def ward(office: Office, lab: str) -> str:
     return str((await office.run(clients.ADD, tenant=lab, name="ward"))["client_id"])
 
 
-@pytest.fixture
-async def lis(office: Office, lab: str) -> str:
-    added = await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis")
-    return str(added["id"])
-
-
 def as_page(result: Any) -> Html:
     assert isinstance(result, Html)
     return result
