@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fhirpub.administration.erasure import operations as erasures
 from fhirpub.console.operators.orders import PAGES, _following, list_erasures, list_keys
-from fhirpub.console.visit import Html
 from fhirpub.storage.erasure.contract import Erasure
 from tests.unit.administration.office import Office
-from tests.unit.console.operators.desk import a_visit
-
-
-def as_page(result: Any) -> Html:
-    assert isinstance(result, Html)
-    return result
+from tests.unit.console.operators.desk import a_visit, cells_of
+from tests.unit.console.pages.visiting import as_page
 
 
 async def ordered(office: Office, tenant: str, id_: str) -> None:
@@ -32,18 +25,13 @@ async def ordered(office: Office, tenant: str, id_: str) -> None:
     )
 
 
-def texts_of(page: Html) -> list[list[str]]:
-    rows = page.values["table"].rows
-    return [["".join(piece.text for piece in cell) for cell in row] for row in rows]
-
-
 async def test_an_order_is_shown_with_when_who_why_and_whose(office: Office, lab: str) -> None:
     await ordered(office, lab, "001")
 
     page = as_page(await list_erasures(a_visit(office)))
 
     assert page.values["table"].columns[:4] == ["Type", "Id", "Tenant", "Ordered"]
-    (row,) = texts_of(page)
+    (row,) = cells_of(page.values["table"])
     assert row[:3] == ["DiagnosticReport", "001", "Lab"]
     assert row[3].startswith("2027-01-15T08:00:00")
     assert row[4:7] == ["", "eve", "order 7"]
@@ -58,7 +46,7 @@ async def test_orders_of_one_tenant_are_shown_without_those_of_others(
 
     page = as_page(await list_erasures(a_visit(office, tenant=other)))
 
-    assert [row[1] for row in texts_of(page)] == ["002"]
+    assert [row[1] for row in cells_of(page.values["table"])] == ["002"]
     assert {one.name: one.value for one in page.values["fields"]}["tenant"] == other
 
 
@@ -74,7 +62,7 @@ async def test_orders_that_follow_are_asked_for_with_the_same_query(
 
     path = f"/console/operations/erasures?tenant={lab}&after={lab}%2F001"
     assert first.values["following"] == path
-    assert [row[1] for row in texts_of(last)] == ["002"]
+    assert [row[1] for row in cells_of(last.values["table"])] == ["002"]
     assert last.values["following"] == ""
 
 
