@@ -139,6 +139,21 @@ async def test_a_chain_that_was_signed_to_its_end_is_not_signed_by_the_next(
     assert await checkpoints(store) == before
 
 
+async def test_the_next_signs_the_end_of_a_chain_although_a_block_before_it_is_signed(
+    store: Failing, clock: HandClock
+) -> None:
+    first = a_sealer(store, clock, "a", checkpoint_seconds=3_600.0)
+    for _ in range(2):
+        await record(store, clock)
+        await first.seal()
+    assert [one.number for one in await checkpoints(store)] == [1]
+    clock.forward(seconds=60)
+
+    await a_sealer(store, clock, "b").seal()
+
+    assert [one.number for one in await checkpoints(store)] == [1, 2]
+
+
 async def test_a_process_that_leads_again_signs_what_another_has_sealed(
     store: Failing, clock: HandClock
 ) -> None:

@@ -20,7 +20,7 @@ from fhirpub.console.operators.operations import (
     _paged,
     show_operation,
 )
-from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from fhirpub.testing.samples import REPORT
 from tests.unit.administration.erasure.test_operations import published
 from tests.unit.administration.office import URL, Office
@@ -112,14 +112,7 @@ async def test_more_of_a_long_result_is_read_from_its_place(
 ) -> None:
     monkeypatch.setattr(erasures, "_PAGE", 2)
     for number in range(3):
-        order = Erasure(
-            tenant=lab,
-            type="DiagnosticReport",
-            id=f"{number:03}",
-            ordered=1,
-            operator="eve",
-            reason="order 7",
-        )
+        order = an_erasure(tenant=lab, id=f"{number:03}", ordered=1)
         await office.store.put_erasure(order)
 
     page = as_page(await show_operation(a_visit(office, "eraseList", tenant=lab)))

@@ -6,23 +6,14 @@ import pytest
 
 from fhirpub.administration.erasure import operations as erasures
 from fhirpub.console.operators.orders import PAGES, _following, list_erasures, list_keys
-from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from tests.unit.administration.office import Office
 from tests.unit.console.operators.desk import a_visit, cells_of
 from tests.unit.console.pages.visiting import as_page
 
 
 async def ordered(office: Office, tenant: str, id_: str) -> None:
-    await office.store.put_erasure(
-        Erasure(
-            tenant=tenant,
-            type="DiagnosticReport",
-            id=id_,
-            ordered=1_800_000_000_000,
-            operator="eve",
-            reason="order 7",
-        )
-    )
+    await office.store.put_erasure(an_erasure(tenant=tenant, id=id_))
 
 
 async def test_an_order_is_shown_with_when_who_why_and_whose(office: Office, lab: str) -> None:
