@@ -68,11 +68,6 @@ async def store(tmp_path: Path) -> AsyncGenerator[Delayed]:
     await store.stop()
 
 
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
 def a_sealer(
     store: Store,
     clock: HandClock,
