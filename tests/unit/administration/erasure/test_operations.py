@@ -12,6 +12,7 @@ from fhirpub.audit.record import BEGUN
 from fhirpub.errors import InvalidContent
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.contract import Erasure, Hold
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from fhirpub.testing.samples import new_id
 from tests.panels import panel
 from tests.unit.administration.office import AGENT, Office
@@ -215,16 +216,8 @@ async def test_a_list_of_orders_goes_on_where_it_ended(
 
 
 def an_order(tenant: str, **changes: Any) -> Erasure:
-    usual = Erasure(
-        tenant=tenant,
-        type="DiagnosticReport",
-        id=new_id(),
-        ordered=5,
-        operator="Eva",
-        reason=REASON,
-        allows_reuse=False,
-    )
-    return replace(usual, **changes)
+    usual = {"tenant": tenant, "ordered": 5, "operator": "Eva", "reason": REASON}
+    return an_erasure(**usual | changes)
 
 
 async def test_orders_are_carried_out_again_on_what_a_backup_brought_back(
