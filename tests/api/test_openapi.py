@@ -34,18 +34,14 @@ from fhirpub.web.routes import Route, routes
 from fhirpub.webhooks.transport.envelope import events_of
 from tests.audit_trail import a_record, fill
 from tests.bodies import PDF, register_body
+from tests.rounds import ONLY_FULL
 from tests.shelf import SHELF
 from tests.waiting import wait_until
 
 _HERE = Path(__file__).parent
 _LONG = variable("HYPOTHESIS") == "long"
 _EXAMPLES = {"stateful": 10}
-_BOUNDARIES = pytest.param(
-    "coverage",
-    marks=pytest.mark.skipif(
-        not variable("FHIRPUB_TEST_FULL"), reason="a long test: scripts/test --full"
-    ),
-)
+_BOUNDARIES = pytest.param("coverage", marks=ONLY_FULL)
 _UNREACHABLE = "http://127.0.0.1:1/"
 
 

@@ -28,6 +28,7 @@ from tests.faults.other_releases import (
 )
 from tests.faults.rolling import Traffic, integrator_of
 from tests.faults.stores import mostly_on
+from tests.rounds import ONLY_FULL
 from tests.waiting import wait_until
 
 _MIN_REPORTS = 5
@@ -86,9 +87,7 @@ def receiver() -> Iterator[Receiver]:
         pytest.param(
             oldest_commit_with_these_schemas,
             id="these-schemas",
-            marks=pytest.mark.skipif(
-                not variable("FHIRPUB_TEST_FULL"), reason="a long test: scripts/test --full"
-            ),
+            marks=ONLY_FULL,
         ),
     ],
 )

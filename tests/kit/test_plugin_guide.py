@@ -21,6 +21,7 @@ from fhirpub.config.loader import variable
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.ports import free_port
+from tests.rounds import ONLY_FULL
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(sh|python|diff)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -30,9 +31,7 @@ PATH = "/fhir/r4/Immunization"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("curl") is None, reason="the guide needs curl"),
-    pytest.mark.skipif(
-        not variable("FHIRPUB_TEST_FULL"), reason="a long test: scripts/test --full"
-    ),
+    ONLY_FULL,
 ]
 
 

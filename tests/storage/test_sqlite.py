@@ -299,14 +299,6 @@ async def test_the_files_are_their_owners_alone(path: Path, store: Store) -> Non
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-async def test_commits_wait_for_the_disk(store: SqliteStore) -> None:
-    assert store._file is not None
-    writer = store._file._writer
-
-    assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert writer.execute("PRAGMA synchronous").fetchone() == (2,)
-
-
 def size_of(path: Path) -> int:
     return path.stat().st_size
 
@@ -374,42 +366,6 @@ def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path, place: str) -> 
         asyncio.run(SqliteStore(tmp_path / place, deadline_seconds=1).start())
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("sqlite:///data/x.db", Path.cwd() / "data" / "x.db"),
-        ("sqlite:///x.db", Path.cwd() / "x.db"),
-        ("sqlite:////var/lib/x.db", Path("/var/lib/x.db")),
-        ("sqlite:////var/a b%20c/x.db", Path("/var/a b%20c/x.db")),
-    ],
-)
-def test_a_url_names_a_file(url: str, expected: Path) -> None:
-    assert from_url(url, deadline_seconds=1)._path == expected
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "x.db",
-        "sqlite:",
-        "sqlite://",
-        "sqlite:///",
-        "sqlite:////",
-        "sqlite://host/x.db",
-        "sqlite:///data/",
-        "sqlite:///:memory:",
-        "sqlite:///x.db?mode=ro",
-        "sqlite:///x.db#part",
-        "SQLITE:///x.db",
-        "mongodb://host/x",
-    ],
-)
-def test_a_url_that_names_no_file_is_refused(url: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"\[storage\] url"):
-        from_url(url, deadline_seconds=1)
-
-
 def test_a_relative_url_in_a_folder_that_was_deleted_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -459,17 +415,6 @@ async def test_a_file_that_was_moved_takes_no_writes(path: Path, store: Store) -
     assert refused.value.reason.startswith("the file was moved, deleted or replaced")
     assert await store.latest(LAB, version.id) is None
     assert await store.add(LAB, version)
-
-
-async def test_a_store_that_is_not_to_be_made_is_not(tmp_path: Path) -> None:
-    path = tmp_path / "away" / "fhirpub.db"
-    url = f"sqlite:///{path}"
-
-    with pytest.raises(StoreUnavailable) as refused:
-        await from_url(url, deadline_seconds=5.0, make=False).start()
-
-    assert refused.value.reason.startswith("the file was moved, deleted or replaced")
-    assert not path.parent.exists()
 
 
 async def test_a_file_that_was_moved_is_seen_by_a_check(path: Path, store: Store) -> None:

@@ -79,16 +79,22 @@ async def test_an_upgrade_by_a_newer_release_is_found_by_the_check_of_an_open_fi
     assert "of a newer release" in refusal.value.reason
 
 
-async def test_an_older_file_is_not_upgraded_where_that_is_not_asked_for(path: Path) -> None:
-    to_version_11(path)
+@pytest.mark.parametrize("older", [11, 12])
+async def test_an_older_file_is_not_upgraded_where_that_is_not_asked_for(
+    path: Path, older: int
+) -> None:
+    if older == 11:
+        to_version_11(path)
+    else:
+        mark(path, SchemaVersion(older, older))
     store = a_store(path)
     store.upgrades = False
 
     with pytest.raises(UpgradeNeeded) as refusal:
         await store.start()
 
-    assert (refusal.value.found, refusal.value.own) == (11, SCHEMA_VERSION)
-    assert version_of(path).number == 11
+    assert (refusal.value.found, refusal.value.own) == (older, SCHEMA_VERSION)
+    assert version_of(path).number == older
 
 
 async def test_a_new_file_is_made_even_where_no_upgrade_is_asked_for(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fhirpub.administration import tenants
-from tests.unit.administration.office import Office, opened
+from fhirpub.administration import endpoints, tenants
+from tests.unit.administration.office import URL, Office, opened
 
 
 @pytest.fixture
@@ -25,3 +25,10 @@ async def lab(office: Office) -> str:
 async def other(office: Office) -> str:
     """The id of another tenant."""
     return str((await office.run(tenants.ADD, name="Other"))["id"])
+
+
+@pytest.fixture
+async def lis(office: Office, lab: str) -> str:
+    """The id of an endpoint of the tenant."""
+    added = await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis")
+    return str(added["id"])

@@ -48,13 +48,25 @@ async def test_both_are_refused_at_the_url(office: Office) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["http://93.184.216.34/jwks", "https://127.0.0.1/jwks", "https://93.184.216.34:99/j", "x"],
+    [
+        "http://127.0.0.1/jwks",
+        "http://93.184.216.34/jwks",
+        "https://127.0.0.1/jwks",
+        "https://93.184.216.34:99/j",
+        "x",
+    ],
 )
-async def test_a_url_that_webhooks_may_not_have_is_refused(office: Office, url: str) -> None:
+async def test_a_url_that_webhooks_may_not_have_is_refused(
+    office: Office, lab: str, url: str
+) -> None:
     with pytest.raises(InvalidContent) as refused:
         given(office, jwks_url=url)
+    with pytest.raises(InvalidContent) as not_added:
+        await office.run(clients.ADD, tenant=lab, jwks_url=url)
 
-    assert {issue.expression for issue in refused.value.issues} == {"jwks_url"}
+    for problem in (refused.value, not_added.value):
+        assert {issue.expression for issue in problem.issues} == {"jwks_url"}
+    assert await office.store.clients() == []
 
 
 async def test_a_network_that_is_allowed_to_webhooks_is_allowed(office: Office) -> None:
@@ -71,14 +83,13 @@ async def test_keys_are_shown_by_their_names_or_their_url(office: Office, lab: s
     wanted: list[tuple[dict[str, Any], Any]] = [
         ({"jwks": dict(public)}, [kid]),
         ({"jwks_url": URL}, URL),
+        ({"jwks_url": "HTTPS://Lab.Example.org/jwks"}, "https://lab.example.org/jwks"),
         ({}, None),
     ]
 
-    found = []
-    for fields, _ in wanted:
+    for fields, shown in wanted:
         added = await office.run(clients.ADD, tenant=lab, **fields)
         client = await office.store.client(added["client_id"])
         assert client is not None
-        found.append(shown_keys(client))
-
-    assert found == [shown for _, shown in wanted]
+        assert (shown_keys(client), added["keys"]) == (shown, shown)
+        assert ("client_secret" in added) == (shown is None)

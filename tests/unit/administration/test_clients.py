@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import orjson
 import pytest
 
 from fhirpub.administration import clients, tenants
@@ -251,12 +250,24 @@ async def test_a_rotation_leaves_the_other_clients_of_the_tenant(office: Office,
     assert await is_right(office, second["client_id"], second["client_secret"])
 
 
-async def test_scopes_are_replaced(office: Office, lab: str) -> None:
-    id_ = (await office.run(clients.ADD, tenant=lab, scopes=SCOPES))["client_id"]
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (SCOPES, ["system/*.rs"]),
+        (["system/DiagnosticReport.rs", "webhooks.read"], ["webhooks.read"]),
+    ],
+)
+async def test_scopes_are_replaced(
+    office: Office, lab: str, before: list[str], after: list[str]
+) -> None:
+    added = await office.run(clients.ADD, tenant=lab, name="ward", scopes=before)
+    id_ = added["client_id"]
 
-    changed = await office.run(clients.SCOPES, client=id_, scopes=["system/*.rs"])
+    changed = await office.run(clients.SCOPES, client="ward", scopes=after)
 
-    assert changed["scopes"] == ["system/*.rs"]
+    found = await office.store.client(id_)
+    assert found is not None
+    assert (changed["scopes"], found.scopes) == (after, tuple(after))
     with pytest.raises(InvalidContent, match="scopes: is required"):
         await office.run(clients.SCOPES, client=id_)
 
@@ -270,32 +281,6 @@ async def test_what_is_not_edited_stays(office: Office, lab: str) -> None:
 
     assert (renamed["name"], renamed["networks"]) == ("x", ["192.0.2.0/24"])
     assert (opened["name"], opened["networks"]) == ("x", [])
-
-
-async def test_a_client_with_keys_has_no_secret_and_shows_their_names(
-    office: Office, lab: str
-) -> None:
-    _private, public = new_key_pair()
-
-    added = await office.run(clients.ADD, tenant=lab, jwks=public)
-
-    assert "client_secret" not in added
-    assert added["keys"] == [key["kid"] for key in orjson.loads(orjson.dumps(public))["keys"]]
-
-
-async def test_the_url_of_keys_is_kept_in_its_one_form(office: Office, lab: str) -> None:
-    added = await office.run(clients.ADD, tenant=lab, jwks_url="HTTPS://Lab.Example.org/jwks")
-
-    assert added["keys"] == "https://lab.example.org/jwks"
-    assert "client_secret" not in added
-
-
-async def test_a_url_of_keys_follows_the_rules_of_webhooks(office: Office, lab: str) -> None:
-    with pytest.raises(InvalidContent) as refused:
-        await office.run(clients.ADD, tenant=lab, jwks_url="http://127.0.0.1/jwks")
-
-    assert {issue.expression for issue in refused.value.issues} == {"jwks_url"}
-    assert await office.store.clients() == []
 
 
 async def test_keys_take_the_place_of_a_secret_after_the_grace(office: Office, lab: str) -> None:
@@ -313,14 +298,17 @@ async def test_keys_take_the_place_of_a_secret_after_the_grace(office: Office, l
     assert not await is_right(office, id_, secret)
 
 
-@pytest.mark.parametrize("operation", ["ROTATE", "EDIT", "DISABLE"])
+@pytest.mark.parametrize(
+    ("operation", "given"),
+    [("ROTATE", {}), ("EDIT", {}), ("DISABLE", {}), ("SCOPES", {"scopes": ["webhooks.read"]})],
+)
 async def test_acts_on_a_client_are_in_the_chain_of_its_tenant(
-    office: Office, lab: str, other: str, operation: str
+    office: Office, lab: str, other: str, operation: str, given: dict[str, Any]
 ) -> None:
     id_ = (await office.run(clients.ADD, tenant=other))["client_id"]
     before = await office.records()
 
-    await office.run(getattr(clients, operation), client=id_)
+    await office.run(getattr(clients, operation), client=id_, **given)
 
     action = f"client.{operation.lower()}"
     assert (await office.records())[len(before) :] == [

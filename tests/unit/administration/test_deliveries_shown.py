@@ -16,12 +16,6 @@ from tests.unit.administration.office import URL, Office
 
 
 @pytest.fixture
-async def lis(office: Office, lab: str) -> str:
-    added = await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis")
-    return str(added["id"])
-
-
-@pytest.fixture
 async def theirs(office: Office, other: str) -> str:
     return str((await office.run(endpoints.ADD, tenant=other, url=URL))["id"])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.administration import encryption, endpoint_acts, endpoints, keys
+from fhirpub.administration import encryption, endpoints, keys
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from tests.unit.administration.office import URL, Office
@@ -86,14 +86,6 @@ async def test_without_a_key_and_secrets_a_key_is_asked_for(office: Office) -> N
 
     with pytest.raises(SecretsUnavailable):
         await reseal(office)
-
-
-async def test_endpoints_of_every_tenant_are_encrypted_again(filled: Office, other: str) -> None:
-    filled.store.cipher.use(filled.store.cipher.keys[::-1])
-    await filled.run(endpoints.ADD, tenant=other, url=URL)
-    filled.store.cipher.use(filled.store.cipher.keys[::-1])
-
-    assert await filled.run(endpoint_acts.RESEAL) == {"resealed": 2}
 
 
 async def test_a_dry_run_counts_no_endpoint_as_not_decrypted(filled: Office) -> None:

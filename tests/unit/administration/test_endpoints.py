@@ -6,24 +6,13 @@ from typing import Any
 
 import pytest
 
-from fhirpub.administration import endpoint_acts, endpoints, tenants
+from fhirpub.administration import endpoints, tenants
 from fhirpub.administration.naming import id_of_key
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import ConfigurationError, InvalidContent, NoSuchRecord
-from fhirpub.fhir.times import instant
-from fhirpub.testing.contracts.webhooks.records import queue
-from fhirpub.webhooks.management.endpoints import USUAL_GRACE_SECONDS
-from fhirpub.webhooks.management.validation import MAX_GRACE_SECONDS
 from tests.unit.administration.office import URL, Office
 
 OTHER_URL = "https://93.184.216.34/others"
-
-
-@pytest.fixture
-async def lis(office: Office, lab: str) -> str:
-    """The id of an endpoint of the tenant."""
-    added = await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis")
-    return str(added["id"])
 
 
 async def records_since(office: Office, count: int) -> list[tuple[str, str, int, list[str]]]:
@@ -139,95 +128,6 @@ async def test_a_removed_endpoint_is_removed_once(office: Office, lis: str) -> N
         await office.run(endpoints.REMOVE, endpoint=lis)
 
 
-@pytest.mark.parametrize(
-    ("operation", "action"),
-    [
-        (endpoints.SET, "endpoint.update"),
-        (endpoints.REMOVE, "endpoint.delete"),
-        (endpoint_acts.ROTATE, "endpoint.secret.rotate"),
-        (endpoint_acts.ROTATE_TOKEN, "endpoint.token.rotate"),
-        (endpoint_acts.PAUSE, "endpoint.pause"),
-        (endpoint_acts.DISABLE, "endpoint.disable"),
-        (endpoint_acts.ENABLE, "endpoint.enable"),
-    ],
-    ids=lambda one: one if isinstance(one, str) else "",
-)
-async def test_acts_on_an_endpoint_are_in_the_chain_of_its_tenant(
-    office: Office, lab: str, lis: str, operation: Any, action: str
-) -> None:
-    before = len(await office.records())
-
-    await office.run(operation, endpoint=lis)
-
-    assert await records_since(office, before) == [
-        (lab, action, status, [f"Endpoint/{lis}"]) for status in (BEGUN, 200)
-    ]
-
-
-@pytest.mark.parametrize("operation", [endpoint_acts.PING, endpoint_acts.VERIFY])
-async def test_a_trial_that_is_not_possible_is_recorded_as_refused(
-    office: Office, lab: str, lis: str, operation: Any
-) -> None:
-    await office.run(endpoints.REMOVE, endpoint=lis)
-
-    with pytest.raises(NoSuchRecord):
-        await office.run(operation, endpoint=lis)
-
-    tenant, action, status, _names = (await office.records())[-3]
-    assert (tenant, action, status) == (lab, operation.action, 400)
-
-
-async def test_a_paused_endpoint_is_enabled(office: Office, lis: str) -> None:
-    paused = await office.run(endpoint_acts.PAUSE, endpoint=lis)
-    enabled = await office.run(endpoint_acts.ENABLE, endpoint=lis)
-
-    assert (paused["state"], enabled["state"]) == ("paused", "active")
-
-
-async def test_an_endpoint_is_disabled(office: Office, lis: str) -> None:
-    assert (await office.run(endpoint_acts.DISABLE, endpoint=lis))["state"] == "disabled"
-
-
-async def test_no_endpoint_of_a_disabled_tenant_is_enabled(
-    office: Office, lab: str, lis: str
-) -> None:
-    await office.run(tenants.DISABLE, tenant=lab)
-
-    with pytest.raises(ConfigurationError, match="is disabled"):
-        await office.run(endpoint_acts.ENABLE, endpoint=lis)
-
-    assert (await office.run(endpoints.SHOW, endpoint=lis))["state"] == "disabled"
-
-
-@pytest.mark.parametrize(
-    ("given", "seconds"), [({}, USUAL_GRACE_SECONDS), ({"grace_seconds": 60}, 60)]
-)
-async def test_an_old_signing_secret_also_signs_for_its_grace(
-    office: Office, lis: str, given: dict[str, int], seconds: int
-) -> None:
-    rotated = await office.run(endpoint_acts.ROTATE, endpoint=lis, **given)
-
-    assert rotated["old_secrets_until"] == [instant(office.clock() + seconds * 1000)]
-    assert rotated["signing_secret"]
-    assert "token" not in rotated
-
-
-@pytest.mark.parametrize("seconds", [-1, MAX_GRACE_SECONDS + 1])
-async def test_a_grace_has_limits(office: Office, lis: str, seconds: int) -> None:
-    await office.run(endpoint_acts.ROTATE, endpoint=lis, grace_seconds=MAX_GRACE_SECONDS)
-
-    with pytest.raises(InvalidContent, match="grace_seconds"):
-        await office.run(endpoint_acts.ROTATE, endpoint=lis, grace_seconds=seconds)
-
-
-async def test_a_token_is_replaced_by_one_that_is_shown_once(office: Office, lis: str) -> None:
-    rotated = await office.run(endpoint_acts.ROTATE_TOKEN, endpoint=lis)
-    again = await office.run(endpoint_acts.ROTATE_TOKEN, endpoint=lis)
-
-    assert rotated["token"] != again["token"]
-    assert "signing_secret" not in rotated
-
-
 async def test_a_secret_that_is_given_is_not_another_one(office: Office, lab: str) -> None:
     first = await office.run(endpoints.ADD, tenant=lab, url=URL)
 
@@ -236,25 +136,6 @@ async def test_a_secret_that_is_given_is_not_another_one(office: Office, lab: st
     )
 
     assert second["signing_secret"] == first["signing_secret"]
-
-
-async def test_statistics_are_those_of_the_endpoint(office: Office, lab: str, lis: str) -> None:
-    await queue(office.store, 3, endpoint=lis, tenant=lab)
-
-    stats = await office.run(endpoint_acts.STATS, endpoint="lis")
-
-    assert stats["last_sequence"] == 3
-    assert stats["deliveries"]["pending"] == 3
-
-
-async def test_nothing_is_sealed_again_that_is_under_the_first_key(
-    office: Office, lis: str
-) -> None:
-    assert await office.run(endpoint_acts.RESEAL) == {"resealed": 0}
-    assert (await office.records())[-2:] == [
-        ("", "endpoint.reseal", BEGUN, []),
-        ("", "endpoint.reseal", 200, []),
-    ]
 
 
 async def test_a_disabled_tenant_gets_no_endpoint(office: Office, lab: str) -> None:
@@ -276,3 +157,23 @@ async def test_one_setting_that_differs_from_a_description_is_changed(
 
     assert again["description"] == "y"
     assert (await office.administration.endpoint(first["id"])).description == "y"
+
+
+@pytest.mark.parametrize(
+    ("operation", "action"),
+    [
+        (endpoints.SET, "endpoint.update"),
+        (endpoints.REMOVE, "endpoint.delete"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+async def test_changes_of_an_endpoint_are_in_the_chain_of_its_tenant(
+    office: Office, lab: str, lis: str, operation: Any, action: str
+) -> None:
+    before = len(await office.records())
+
+    await office.run(operation, endpoint=lis)
+
+    assert await records_since(office, before) == [
+        (lab, action, status, [f"Endpoint/{lis}"]) for status in (BEGUN, 200)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,21 +45,34 @@ def test_without_uses_what_is_limited_is_unused() -> None:
     }
 
 
+@pytest.mark.parametrize("is_overridden", [False, True])
 @pytest.mark.parametrize(
-    ("quota", "begun", "name"),
+    ("limit", "begun"),
     [
-        ("tenant_requests_per_minute", NOW - 7_000, "requests_per_minute"),
-        ("tenant_requests_at_a_time", 0, "requests_at_a_time"),
+        ("requests_per_minute", NOW - 7_000),
+        ("requests_at_a_time", 0),
+        ("bytes_per_day", NOW // DAY_MS * DAY_MS),
+        ("registrations_per_day", NOW // DAY_MS * DAY_MS),
     ],
 )
-def test_uses_are_those_of_the_period_that_it_is(quota: str, begun: int, name: str) -> None:
+def test_uses_are_those_of_the_period_that_it_is(
+    limit: str, begun: int, *, is_overridden: bool
+) -> None:
+    quota = f"tenant_{limit}"
     uses = {
-        QuotaUse("t", quota, begun): 4,
+        QuotaUse("t", quota, begun): 7,
         QuotaUse("t", quota, begun - 60_000): 50,
+        QuotaUse("t", quota, begun + 1): 9,
         QuotaUse("other", quota, begun): 60,
     }
+    overrides = {(owner, quota): 10 for owner in "tu"} if is_overridden else {}
+    settings = QuotasConfig() if is_overridden else replace(QuotasConfig(), **{quota: 10})
+    snapshot = Snapshot(now=NOW, overrides=overrides, uses=uses, stored={})
 
-    assert state(uses=uses)[name][2] == 4
+    ours, theirs = [snapshot.of(Owner("tenant", owner, ""), settings) for owner in "tu"]
+
+    assert {one.limit_name: one.used for one in ours.quotas}[limit] == 7
+    assert {one.limit_name: one.used for one in theirs.quotas}[limit] == 0
 
 
 def test_an_override_is_named_as_one() -> None:
@@ -77,7 +91,10 @@ def test_an_override_to_no_limit_is_not_counted() -> None:
 
 
 def test_what_a_tenant_stores_is_its_own_and_shown_without_a_limit() -> None:
-    assert state(stored={"t": 12, "other": 99})["stored_bytes"] == (0, False, 12)
+    stored = {"t": 12, "other": 99}
+
+    assert state(stored=stored)["stored_bytes"] == (0, False, 12)
+    assert state(Owner("tenant", "u", ""), stored=stored)["stored_bytes"] == (0, False, 0)
 
 
 async def test_the_state_of_a_tenant_comes_before_those_of_its_clients(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fhirpub.administration import clients, quotas
-from fhirpub.administration.quota_usage import Owner, Snapshot
 from fhirpub.audit.record import BEGUN
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import LARGEST
 from fhirpub.errors import InvalidContent
-from fhirpub.runtime.clock import DAY_MS
-from fhirpub.storage.quota_contract import QuotaCount, QuotaUse
+from fhirpub.storage.quota_contract import QuotaCount
 from tests.unit.administration.office import Office
 
 SETTINGS = QuotasConfig(tenant_requests_per_minute=600, client_bytes_per_day=1_000)
@@ -153,43 +150,6 @@ async def test_limits_are_set_in_the_chain_of_the_tenant(
         for name in (f"Tenant/{lab}", f"Client/{ward}")
         for status in (BEGUN, 200)
     ]
-
-
-def a_snapshot(now: int, **changes: Any) -> Snapshot:
-    return replace(Snapshot(now=now, overrides={}, uses={}, stored={}), **changes)
-
-
-@pytest.mark.parametrize(
-    ("limit", "begun"),
-    [
-        ("requests_per_minute", 3 * DAY_MS + 120_000),
-        ("bytes_per_day", 3 * DAY_MS),
-        ("registrations_per_day", 3 * DAY_MS),
-        ("requests_at_a_time", 0),
-    ],
-)
-def test_what_is_used_is_that_of_the_period_that_has_begun(limit: str, begun: int) -> None:
-    quota = f"tenant_{limit}"
-    uses = {QuotaUse("t", quota, begun): 7, QuotaUse("t", quota, begun + 1): 9}
-    snapshot = a_snapshot(
-        3 * DAY_MS + 125_000, uses=uses, overrides={("t", quota): 10, ("u", quota): 10}
-    )
-
-    ours, theirs = [
-        snapshot.of(Owner("tenant", owner, ""), QuotasConfig()) for owner in ("t", "u")
-    ]
-
-    assert {one.limit_name: one.used for one in ours.quotas}[limit] == 7
-    assert {one.limit_name: one.used for one in theirs.quotas}[limit] == 0
-
-
-def test_what_is_stored_is_shown_although_it_has_no_limit() -> None:
-    snapshot = a_snapshot(5, stored={"t": 99})
-
-    states = [snapshot.of(Owner("tenant", owner, ""), QuotasConfig()) for owner in ("t", "u")]
-
-    used = [{one.limit_name: one.used for one in state.quotas}["stored_bytes"] for state in states]
-    assert used == [99, 0]
 
 
 async def test_counts_of_all_processes_are_shown(limited: Office, lab: str) -> None:

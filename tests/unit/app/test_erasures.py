@@ -6,6 +6,7 @@ import pytest
 
 from fhirpub.app.erasures import InterruptedErasures, eraser_of
 from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from tests.bodies import register_body
 from tests.unit.app.laboratory import Lab
 from tests.unit.interactions.erasure.registered import NOW, TENANT, registered
@@ -15,14 +16,7 @@ from tests.unit.interactions.erasure.registered import NOW, TENANT, registered
 async def order(lab: Lab) -> Erasure:
     """An order that was begun and then interrupted."""
     version = await registered(lab.store, register_body("R-1"))
-    order = Erasure(
-        tenant=TENANT.id,
-        type=version.type,
-        id=version.id,
-        ordered=NOW,
-        operator="ana",
-        reason="asked for",
-    )
+    order = an_erasure(tenant=TENANT.id, type=version.type, id=version.id, ordered=NOW)
     await eraser_of(lab.services(), TENANT).begin(order)
     return order
 

@@ -15,9 +15,8 @@ from fhirpub.audit.chain import records_of
 from fhirpub.audit.checkpoint import Checkpoint, checkpoint_of
 from fhirpub.audit.record import Access, Agent, encode
 from fhirpub.audit.recorder import Recorder
-from fhirpub.audit.sealer import LEASE, Sealer, with_taken
+from fhirpub.audit.sealer import Sealer, with_taken
 from fhirpub.errors import StoreUnavailable
-from fhirpub.runtime.clock import DAY_MS
 from fhirpub.storage.audit_contract import UnsealedAudit
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.clock import HandClock
@@ -43,11 +42,6 @@ async def store(tmp_path: Path) -> AsyncGenerator[Failing]:
     await store.start()
     yield store
     await store.stop()
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
 
 
 @pytest.fixture
@@ -137,6 +131,21 @@ async def test_a_chain_that_was_signed_to_its_end_is_not_signed_by_the_next(
     await a_sealer(store, clock, "b").seal()
 
     assert await checkpoints(store) == before
+
+
+async def test_the_next_signs_the_end_of_a_chain_although_a_block_before_it_is_signed(
+    store: Failing, clock: HandClock
+) -> None:
+    first = a_sealer(store, clock, "a", checkpoint_seconds=3_600.0)
+    for _ in range(2):
+        await record(store, clock)
+        await first.seal()
+    assert [one.number for one in await checkpoints(store)] == [1]
+    clock.forward(seconds=60)
+
+    await a_sealer(store, clock, "b").seal()
+
+    assert [one.number for one in await checkpoints(store)] == [1, 2]
 
 
 async def test_a_process_that_leads_again_signs_what_another_has_sealed(
@@ -265,65 +274,6 @@ async def test_the_line_outside_has_the_claims_and_the_checkpoint(
         signed = line.pop("checkpoint")
         assert json.loads(signed) == line
         assert [(1, signed)] == [*await store.audit_checkpoints(line["tenant"])]
-
-
-@pytest.mark.parametrize(("later", "left"), [(0, [1, 2]), (1, [2])])
-async def test_records_are_kept_for_the_days_of_the_setting(
-    store: Failing, clock: HandClock, later: int, left: list[int]
-) -> None:
-    sealer = a_sealer(store, clock, keep_days=3)
-    for _ in range(2):
-        await record(store, clock)
-        await sealer.seal()
-    clock.now += 3 * DAY_MS + later
-
-    with capture_logs() as logged:
-        await sealer.delete_expired()
-
-    assert [block.number for block in await store.audit_chain(LAB)] == left
-    lines = [(one["event"], one["blocks"], one["tenant"]) for one in logged]
-    assert lines == ([("audit records deleted", 1, LAB)] if later else [])
-
-
-async def test_records_of_every_tenant_expire(store: Failing, clock: HandClock) -> None:
-    sealer = a_sealer(store, clock, keep_days=1)
-    for _ in range(2):
-        for tenant in (LAB, OTHER):
-            await record(store, clock, tenant)
-        await sealer.seal()
-    clock.now += 2 * DAY_MS
-
-    await sealer.delete_expired()
-
-    for tenant in (LAB, OTHER):
-        assert [block.number for block in await store.audit_chain(tenant)] == [2]
-
-
-async def deletes(sealer: Sealer, store: Failing) -> bool:
-    """Let the first round of deletions pass; return whether it deleted something."""
-    running = asyncio.create_task(sealer.delete_expired_for_ever())
-    before = await store.audit_chain(LAB)
-    await asyncio.wait([running], timeout=0.1)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    return await store.audit_chain(LAB) != before
-
-
-@pytest.mark.parametrize(("keep_days", "leads", "expected"),
-                         [(1, True, True), (1, False, False), (0, True, False)])  # fmt: skip
-async def test_records_are_deleted_by_the_process_that_seals_if_they_end(
-    store: Failing, clock: HandClock, keep_days: int, *, leads: bool, expected: bool
-) -> None:
-    sealer = a_sealer(store, clock, keep_days=keep_days)
-    for _ in range(2):
-        await record(store, clock)
-        await sealer.seal()
-    clock.now += 2 * DAY_MS
-    if leads:
-        await sealer.seal()
-
-    assert sealer._leases.held(LEASE) is leads
-    assert await deletes(sealer, store) is expected
 
 
 async def test_a_process_that_seals_keeps_its_lease_by_renewing_it_in_time(

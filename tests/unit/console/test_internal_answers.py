@@ -1,4 +1,4 @@
-"""What an answer of the service says, and a service that answers later."""
+"""What an answer of the service contains, and a service that answers later."""
 
 from __future__ import annotations
 
@@ -24,13 +24,26 @@ def test_an_answer_without_issues_names_no_problems(body: bytes) -> None:
     assert Answer(500, {}, body).problems == []
 
 
+def test_an_answer_without_a_body_has_no_json_and_no_problems() -> None:
+    answer = Answer(404, {}, b"")
+
+    assert answer.json is None
+    assert answer.problems == []
+
+
+def test_the_problems_of_a_refusal_are_sentences_with_their_places() -> None:
+    body = (
+        b'{"issue":[{"diagnostics":"is wrong","expression":["a","b"]},'
+        b'{"diagnostics":"no place"},{"code":"invalid"},{"code":"x","expression":[]}]}'
+    )
+
+    assert Answer(400, {}, body).problems == ["a, b: is wrong", "no place", "invalid", "x"]
+
+
 def test_every_issue_of_an_answer_is_a_problem() -> None:
     body = b'{"issue":[{"diagnostics":"first"},{"diagnostics":"second"}]}'
 
-    first, second = Answer(400, {}, body).problems
-
-    assert "first" in first.lower()
-    assert "second" in second.lower()
+    assert Answer(400, {}, body).problems == ["first", "second"]
 
 
 class Later(Handler):

@@ -138,24 +138,3 @@ async def test_a_page_of_much_is_made_in_a_thread_of_the_tenant(
 
     assert await a_visit(service, console=console).compute(lambda: 7) == 7
     assert tenants == ([CALLER.tenant.id] if in_thread else [])
-
-
-@pytest.mark.parametrize(("status", "is_refusal"), [(200, False), (399, False), (400, True)])
-def test_an_answer_from_400_on_is_a_refusal(status: int, *, is_refusal: bool) -> None:
-    assert Answer(status, {}, b"").is_refusal is is_refusal
-
-
-def test_an_answer_without_a_body_has_no_json_and_no_problems() -> None:
-    answer = Answer(404, {}, b"")
-
-    assert answer.json is None
-    assert answer.problems == []
-
-
-def test_the_problems_of_a_refusal_are_sentences_with_their_places() -> None:
-    body = (
-        b'{"issue":[{"diagnostics":"is wrong","expression":["a","b"]},'
-        b'{"diagnostics":"no place"},{"code":"invalid"},{"code":"x","expression":[]}]}'
-    )
-
-    assert Answer(400, {}, body).problems == ["a, b: is wrong", "no place", "invalid", "x"]

@@ -15,11 +15,7 @@ from tests.unit.administration.office import Office
 from tests.unit.interactions.erasure.test_patients import KEY
 
 
-async def work_on(office: Office, tenant: str) -> Work:
-    return await Work.on(office.administration, tenant)
-
-
-async def said(work: Work, **given: Any) -> list[tuple[str, str]]:
+async def issues_of(work: Work, **given: Any) -> list[tuple[str, str]]:
     with pytest.raises(InvalidContent) as refused:
         await find_meant(work, given)
     return [(issue.expression, issue.diagnostics) for issue in refused.value.issues]
@@ -29,28 +25,39 @@ async def test_none_and_several_ways_are_refused_with_all_there_are(
     office: Office, lab: str
 ) -> None:
     rule = f"name resources by exactly one of {', '.join(WAYS)}"
-    work = await work_on(office, lab)
+    work = await Work.on(office.administration, lab)
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"expired": False},
+        {"reports": []},
+        {"reports": [], "expired": False},
+        {"reports": ["a"], "patients": ["b"]},
+        {"reports": ["a"], "expired": True},
+        {"patient_identifier": "s|v", "expired": True},
+    ]
 
-    assert await said(work) == [("", rule)]
-    assert await said(work, reports=[], expired=False) == [("", rule)]
-    assert await said(work, reports=["a"], patients=["b"]) == [("", rule)]
-    assert await said(work, patient_identifier="s|v", expired=True) == [("", rule)]
+    assert rule.startswith("name resources by exactly one of reports, ")
+    for given in wrong:
+        assert await issues_of(work, **given) == [("", rule)]
 
 
 async def test_each_report_is_meant_once_in_the_order_of_the_names(
     office: Office, lab: str
 ) -> None:
     meant = await find_meant(
-        await work_on(office, lab), {"reports": ["DiagnosticReport/b", "a", "b"]}
+        await Work.on(office.administration, lab), {"reports": ["DiagnosticReport/b", "a", "b"]}
     )
 
     assert (meant.ids, meant.moved, meant.leaves_out_holds) == (["b", "a"], {}, False)
 
 
 async def test_an_identifier_needs_the_type_it_is_of(office: Office, lab: str) -> None:
-    assert await said(await work_on(office, lab), report_identifier="urn:s|R-1") == [
-        ("type", "is required with report_identifier")
-    ]
+    work = await Work.on(office.administration, lab)
+
+    for named in ("urn:s|R-1", "s|v"):
+        assert await issues_of(work, report_identifier=named) == [
+            ("type", "is required with report_identifier")
+        ]
 
 
 async def test_an_identifier_is_the_one_of_its_type_and_tenant(
@@ -60,7 +67,7 @@ async def test_an_identifier_is_the_one_of_its_type_and_tenant(
     for tenant in (lab, other):
         for type_name in ("DiagnosticReport", "Unknown"):
             given = {"report_identifier": "urn:s|R-1", "type": type_name}
-            meant = await find_meant(await work_on(office, tenant), given)
+            meant = await find_meant(await Work.on(office.administration, tenant), given)
             owner = await office.administration.tenant(tenant)
             assert meant.ids == [owner.resource_id(type_name, "urn:s", "R-1")]
             found.update(meant.ids)
@@ -70,13 +77,13 @@ async def test_an_identifier_is_the_one_of_its_type_and_tenant(
 
 async def test_without_policies_nothing_can_have_expired(office: Office, lab: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^\[retention\] policies has none$"):
-        await find_meant(await work_on(office, lab), {"expired": True})
+        await find_meant(await Work.on(office.administration, lab), {"expired": True})
 
 
 async def test_patients_are_meant_by_ids(office: Office, lab: str) -> None:
     report = await of_patient(office, lab, "R-1", KEY[1])
     await of_patient(office, lab, "R-2", "AAB999999")
-    work = await work_on(office, lab)
+    work = await Work.on(office.administration, lab)
     (id_,) = await patients_by_identifier(KEY, tenant=work.tenant, context=work.context)
 
     assert (await find_meant(work, {"patients": [f"Patient/{id_}"]})).ids == [report.id]

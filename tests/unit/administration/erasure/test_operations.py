@@ -9,9 +9,10 @@ import pytest
 
 from fhirpub.administration.erasure import holds, operations
 from fhirpub.audit.record import BEGUN
-from fhirpub.errors import ConfigurationError, InvalidContent
+from fhirpub.errors import InvalidContent
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.contract import Erasure, Hold
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from fhirpub.testing.samples import new_id
 from tests.panels import panel
 from tests.unit.administration.office import AGENT, Office
@@ -183,29 +184,6 @@ async def test_a_plan_goes_on_where_it_ended(
     assert (first["following"], second["following"]) == (2, None)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{}, {"expired": False}, {"reports": []}, {"reports": ["x"], "patients": ["y"]},
-     {"reports": ["x"], "expired": True}],
-    ids=str,
-)  # fmt: skip
-async def test_exactly_one_way_names_what_is_meant(
-    office: Office, lab: str, given: dict[str, Any]
-) -> None:
-    with pytest.raises(InvalidContent, match="name resources by exactly one of reports, "):
-        await office.run(operations.PLAN, tenant=lab, **given)
-
-
-async def test_an_identifier_of_a_report_needs_its_type(office: Office, lab: str) -> None:
-    with pytest.raises(InvalidContent, match="type: is required with report_identifier"):
-        await office.run(operations.PLAN, tenant=lab, report_identifier="s|v")
-
-
-async def test_without_policies_nothing_expires(office: Office, lab: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"\[retention\] policies has none"):
-        await office.run(operations.PLAN, tenant=lab, expired=True)
-
-
 async def test_orders_are_listed_of_one_tenant_or_all_and_each_look_is_recorded(
     office: Office, lab: str, other: str
 ) -> None:
@@ -238,16 +216,8 @@ async def test_a_list_of_orders_goes_on_where_it_ended(
 
 
 def an_order(tenant: str, **changes: Any) -> Erasure:
-    usual = Erasure(
-        tenant=tenant,
-        type="DiagnosticReport",
-        id=new_id(),
-        ordered=5,
-        operator="Eva",
-        reason=REASON,
-        allows_reuse=False,
-    )
-    return replace(usual, **changes)
+    usual = {"tenant": tenant, "ordered": 5, "operator": "Eva", "reason": REASON}
+    return an_erasure(**usual | changes)
 
 
 async def test_orders_are_carried_out_again_on_what_a_backup_brought_back(

@@ -10,13 +10,17 @@ from fhirpub.administration.erasure.work import MAX_AT_ONCE, Work
 from fhirpub.errors import NoSuchRecord, StoreUnavailable
 from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from tests.unit.administration.erasure.test_operations import published
 from tests.unit.administration.office import Office
 
 
-async def work_on(office: Office, tenant: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+async def work_on(
+    office: Office, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Work, list[list[Any]]]:
     """Return what works on a tenant, and what is finished by it."""
-    work, finished = await Work.on(office.administration, tenant), []
+    work = await Work.on(office.administration, tenant)
+    finished: list[list[Any]] = []
 
     async def finish(begun: list[Any]) -> None:
         finished.append([*begun])
@@ -26,12 +30,7 @@ async def work_on(office: Office, tenant: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def orders(office: Office, tenant: str, *ids: str) -> list[Erasure]:
-    usual: dict[str, Any] = {
-        name: "" for name, field in Erasure.__dataclass_fields__.items() if field.init
-    }
-    given = {"tenant": tenant, "type": "DiagnosticReport", "ordered": office.clock()}
-    kept = {name: value for name, value in given.items() if name in usual}
-    return [Erasure(**usual | kept | {"id": one}) for one in ids]
+    return [an_erasure(tenant=tenant, id=one, ordered=office.clock()) for one in ids]
 
 
 async def test_work_is_on_the_tenant_that_is_named(office: Office, lab: str, other: str) -> None:
@@ -109,5 +108,5 @@ async def test_what_was_begun_is_finished_though_the_store_goes_away(
     assert finished == [["a"]]
 
 
-def test_a_call_carries_out_some_orders_and_not_all() -> None:
+def test_the_largest_number_of_orders_in_a_call_is_fifty() -> None:
     assert MAX_AT_ONCE == 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -73,7 +73,6 @@ async def listening(**server: Any) -> AsyncGenerator[Listening]:
     async with serve_admin(cast("Interface", interface), sockets, config, timeout):
         interface.go_on.set()
         yield Listening(sockets[0].getsockname()[1], interface, timeout)
-        interface.go_on.set()
 
 
 def message(start: str, *lines: str, body: bytes = b"") -> bytes:
@@ -195,16 +194,32 @@ async def test_a_client_that_leaves_amid_its_body_is_not_waited_for() -> None:
 
 
 async def test_what_has_begun_is_completed_before_the_end() -> None:
-    ended: list[str] = []
-    async with listening() as one:
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(listening())
         one.interface.go_on.clear()
         sending = asyncio.create_task(one.send(message("GET /")))
         await until(lambda: one.interface.asked)
-        ended.append("leaving")
-    lines, _ = await sending
 
-    assert (ended, lines[0]) == (["leaving"], "HTTP/1.1 201 Created")
+        leaving = asyncio.create_task(stack.aclose())
+        ended, _ = await asyncio.wait([sending, leaving], timeout=0.05)
+        one.interface.go_on.set()
+        await leaving
+        lines, _ = await sending
+
+    assert (ended, lines[0]) == (set(), "HTTP/1.1 201 Created")
 
 
-def test_there_are_fewer_connections_than_files() -> None:
+async def test_of_sixty_five_requests_in_progress_one_is_turned_away() -> None:
     assert MAX_CONNECTIONS == 64
+    async with listening() as one:
+        one.interface.go_on.clear()
+        sending = [asyncio.create_task(one.send(message("GET /"))) for _ in range(64)]
+        await until(lambda: len(one.interface.asked) == 64)
+        last = asyncio.create_task(one.send(message("GET /")))
+        await asyncio.wait([last], timeout=5)
+        one.interface.go_on.set()
+        (line, *_), _ = await last
+        answers = await asyncio.gather(*sending)
+
+    assert line == "HTTP/1.1 503 Service Unavailable"
+    assert [lines[0] for lines, _ in answers] == ["HTTP/1.1 201 Created"] * 64

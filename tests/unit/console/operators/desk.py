@@ -34,3 +34,13 @@ def a_visit(office: Office, *blanks: str, form: Any = None, **query: str) -> Vis
         address="192.0.2.9",
         request_id="r-9",
     )
+
+
+def cells_of(table: Any) -> list[list[str]]:
+    """Return the text of each cell of a table, row by row."""
+    return [["".join(piece.text for piece in cell) for cell in row] for row in table.rows]
+
+
+def facts_in(facts: Any) -> dict[str, list[str]]:
+    """Return the texts of each fact by its label."""
+    return {one.label: [piece.text for piece in one.pieces] for one in facts}

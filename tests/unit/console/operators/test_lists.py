@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.administration import clients, tenants
+from fhirpub.administration import clients, endpoints, tenants
 from fhirpub.console.operators.lists import (
     PAGES,
     health_of,
@@ -15,23 +15,13 @@ from fhirpub.console.operators.lists import (
     list_tenants,
     tenant_names,
 )
-from fhirpub.console.visit import Html
 from fhirpub.errors import NoSuchRecord
 from fhirpub.testing.contracts.webhooks.records import an_endpoint
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import Breaker, FailureStreak
-from tests.unit.administration.office import Office
-from tests.unit.console.operators.desk import a_visit
-
-
-def as_page(result: Any) -> Html:
-    assert isinstance(result, Html)
-    return result
-
-
-def rows_of(page: Html) -> list[list[str]]:
-    rows = page.values["table"].rows
-    return [["".join(piece.text for piece in cell) for cell in row] for row in rows]
+from tests.unit.administration.office import URL, Office
+from tests.unit.console.operators.desk import a_visit, cells_of
+from tests.unit.console.pages.visiting import as_page
 
 
 async def test_tenants_are_listed_with_their_states_and_lead_to_their_pages(
@@ -41,11 +31,12 @@ async def test_tenants_are_listed_with_their_states_and_lead_to_their_pages(
 
     page = as_page(await list_tenants(a_visit(office)))
 
-    rows = sorted(row[:3] for row in rows_of(page))
+    rows = sorted(row[:3] for row in cells_of(page.values["table"]))
     assert rows == [["Lab", lab, "enabled"], ["Other", other, "disabled"]]
     places = {row[0][0].href for row in page.values["table"].rows}
     assert places == {f"/console/operations/tenants/{one}" for one in (lab, other)}
     assert page.values["table"].columns == ["Name", "Id", "State", "Created"]
+    assert page.values["tenant"] is None
 
 
 async def test_the_list_of_tenants_is_of_no_tenant(office: Office, lab: str) -> None:
@@ -64,7 +55,7 @@ async def test_clients_of_all_tenants_are_listed_with_the_names_of_these(
 
     page = as_page(await list_clients(a_visit(office)))
 
-    found = sorted((row[0], row[2], row[3]) for row in rows_of(page))
+    found = sorted((row[0], row[2], row[3]) for row in cells_of(page.values["table"]))
     assert found == [("ours", "Lab", "enabled"), ("theirs", "Other", "enabled")]
     assert (page.title, page.section, page.values["tenant"]) == ("Clients", "clients", "")
 
@@ -72,12 +63,13 @@ async def test_clients_of_all_tenants_are_listed_with_the_names_of_these(
 async def test_clients_of_one_tenant_are_listed_if_the_query_names_it(
     office: Office, lab: str, other: str
 ) -> None:
-    for tenant, name in ((lab, "ours"), (other, "theirs")):
-        await office.run(clients.ADD, tenant=tenant, name=name)
+    ours = (await office.run(clients.ADD, tenant=lab, name="ours"))["client_id"]
+    await office.run(clients.ADD, tenant=other, name="theirs")
 
     page = as_page(await list_clients(a_visit(office, tenant=f" {lab} ")))
 
-    assert [row[0] for row in rows_of(page)] == ["ours"]
+    (row,) = cells_of(page.values["table"])
+    assert row[:4] == ["ours", ours, "Lab", "enabled"]
     assert page.values["tenant"] == lab
     path = f"/console/operations/run/clientAdd?tenant={lab}"
     assert page.values["acts"] == [("Add a client", path)]
@@ -104,10 +96,19 @@ async def test_endpoints_are_listed_with_the_health_of_each(office: Office, lab:
 
     columns = page.values["table"].columns
     assert columns[-2:] == ["Breaker", "Failures in a row"]
-    assert {row[1]: row[-2:] for row in rows_of(page)} == {
+    assert {row[1]: row[-2:] for row in cells_of(page.values["table"])} == {
         well.id: ["closed", "0"],
         ill.id: ["open", "3"],
     }
+
+
+async def test_endpoints_are_listed_with_how_their_deliveries_go(office: Office, lab: str) -> None:
+    await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis")
+
+    page = as_page(await list_endpoints(a_visit(office)))
+
+    (row,) = cells_of(page.values["table"])
+    assert (row[0], row[3], row[4], row[6], row[7]) == ("lis", URL, "active", "closed", "0")
 
 
 async def test_endpoints_of_one_tenant_are_listed_if_the_query_names_it(
@@ -118,7 +119,7 @@ async def test_endpoints_of_one_tenant_are_listed_if_the_query_names_it(
 
     page = as_page(await list_endpoints(a_visit(office, tenant=lab)))
 
-    assert [row[0] for row in rows_of(page)] == ["ours"]
+    assert [row[0] for row in cells_of(page.values["table"])] == ["ours"]
     path = f"/console/operations/run/endpointAdd?tenant={lab}"
     assert page.values["acts"] == [("Add an endpoint", path)]
     assert (page.title, page.section) == ("Endpoints", "endpoints")
@@ -130,7 +131,7 @@ async def test_a_list_shows_what_is_looked_for(office: Office, lab: str) -> None
 
     page = as_page(await list_clients(a_visit(office, find="war")))
 
-    assert [row[0] for row in rows_of(page)] == ["ward"]
+    assert [row[0] for row in cells_of(page.values["table"])] == ["ward"]
     assert page.values["listing"].find == "war"
 
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from fhirpub.administration import clients, endpoints
+from fhirpub.administration import clients
 from fhirpub.console.operators.catalogue import OFFERED, by_command
-from fhirpub.console.operators.lists import list_clients, list_endpoints, list_tenants
 from fhirpub.console.operators.operations import _done, run_operation, show_all, show_operation
-from fhirpub.console.operators.trail import _record
 from fhirpub.console.visit import Html, PageRefused, Redirect
-from tests.unit.administration.office import URL, Office
-from tests.unit.console.operators.desk import a_visit
+from tests.unit.administration.office import Office
+from tests.unit.console.operators.desk import a_visit, facts_in
+from tests.unit.console.pages.visiting import as_page
 
 
 @pytest.fixture
@@ -22,17 +21,8 @@ async def ward(office: Office, lab: str) -> str:
     return str(added["client_id"])
 
 
-def as_page(result: Any) -> Html:
-    assert isinstance(result, Html)
-    return result
-
-
 def values_in(page: Html) -> dict[str, str]:
     return {one.name: one.value for one in page.values["fields"]}
-
-
-def cells_of(table: Any) -> list[list[str]]:
-    return [["".join(piece.text for piece in cell) for cell in row] for row in table.rows]
 
 
 async def test_an_operation_that_no_page_has_is_not_found(office: Office) -> None:
@@ -81,8 +71,7 @@ async def test_what_reads_is_shown_with_its_result(office: Office, ward: str) ->
     page = as_page(await show_operation(a_visit(office, "clientShow", client=ward)))
 
     assert page.template == "operator_read.html"
-    facts = {one.label: one.pieces for one in page.values["shown"].facts}
-    assert [piece.text for piece in facts["Name"]] == ["ward"]
+    assert facts_in(page.values["shown"].facts)["Name"] == ["ward"]
 
 
 async def test_a_form_of_what_reads_leads_to_its_page(office: Office) -> None:
@@ -134,7 +123,7 @@ async def test_what_is_final_is_asked_about_first(office: Office, ward: str) -> 
 
     assert page.template == "operator_confirm.html"
     assert page.values["hidden"] == [("client", ward)]
-    facts = {one.label: [piece.text for piece in one.pieces] for one in page.values["facts"]}
+    facts = facts_in(page.values["facts"])
     assert facts["Name"] == ["ward"]
     assert not (await office.administration.client(ward)).disabled
 
@@ -189,52 +178,3 @@ def test_work_that_is_done_does_not_go_on() -> None:
 
     assert page.values["following"] is None
     assert page.values["back"] == "/console/operations/tenants/t"
-
-
-async def test_tenants_are_listed_and_lead_to_their_pages(office: Office, lab: str) -> None:
-    page = as_page(await list_tenants(a_visit(office)))
-
-    table = page.values["table"]
-    assert table.columns == ["Name", "Id", "State", "Created"]
-    assert table.rows[0][0][0].href == f"/console/operations/tenants/{lab}"
-    assert page.values["tenant"] is None
-
-
-async def test_clients_are_listed_with_the_names_of_their_tenants(
-    office: Office, lab: str, ward: str
-) -> None:
-    page = as_page(await list_clients(a_visit(office, tenant=lab)))
-
-    (row,) = cells_of(page.values["table"])
-    assert row[:4] == ["ward", ward, "Lab", "enabled"]
-    assert page.values["acts"] == [
-        ("Add a client", f"/console/operations/run/clientAdd?tenant={lab}")
-    ]
-
-
-async def test_endpoints_are_listed_with_how_their_deliveries_go(office: Office, lab: str) -> None:
-    await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis")
-
-    page = as_page(await list_endpoints(a_visit(office)))
-
-    (row,) = cells_of(page.values["table"])
-    assert (row[0], row[3], row[4], row[6], row[7]) == ("lis", URL, "active", "closed", "0")
-
-
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
-        ({"status": 102}, ("begun", "", "")),
-        ({"status": 200, "client": "c"}, ("200", "Client/c", "")),
-        ({"status": 401, "count": 1_234}, ("401, 1,234 times", "", "")),
-        ({"status": 401, "count": 1}, ("401", "", "")),
-        ({"status": 200, "user": "ana", "host": "h"}, ("200", "ana", "h")),
-        ({"status": 200, "address": "a", "host": "h"}, ("200", "", "a")),
-    ],
-)
-def test_a_record_shows_what_came_of_it_and_who_did_it(
-    members: dict[str, Any], expected: tuple[str, str, str]
-) -> None:
-    shown = _record(members)
-
-    assert (shown["outcome"], shown["by"], shown["address"]) == expected

@@ -20,20 +20,15 @@ from fhirpub.console.operators.operations import (
     _paged,
     show_operation,
 )
-from fhirpub.console.visit import Html
-from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from fhirpub.testing.samples import REPORT
 from tests.unit.administration.erasure.test_operations import published
 from tests.unit.administration.office import URL, Office
-from tests.unit.console.operators.desk import a_visit
+from tests.unit.console.operators.desk import a_visit, facts_in
+from tests.unit.console.pages.visiting import as_page
 from tests.unit.console.test_visit import a_visit as a_plain_visit
 
 MANY = [{"name": f"n{number}"} for number in range(ROWS + 1)]
-
-
-def as_page(result: Any) -> Html:
-    assert isinstance(result, Html)
-    return result
 
 
 # Long results
@@ -117,14 +112,7 @@ async def test_more_of_a_long_result_is_read_from_its_place(
 ) -> None:
     monkeypatch.setattr(erasures, "_PAGE", 2)
     for number in range(3):
-        order = Erasure(
-            tenant=lab,
-            type="DiagnosticReport",
-            id=f"{number:03}",
-            ordered=1,
-            operator="eve",
-            reason="order 7",
-        )
+        order = an_erasure(tenant=lab, id=f"{number:03}", ordered=1)
         await office.store.put_erasure(order)
 
     page = as_page(await show_operation(a_visit(office, "eraseList", tenant=lab)))
@@ -224,7 +212,7 @@ async def test_the_owner_of_an_endpoint_is_shown_by_its_description_or_url(
 
         page = as_page(await _confirm(a_visit(office), operation, given))
 
-        facts = {one.label: [piece.text for piece in one.pieces] for one in page.values["facts"]}
+        facts = facts_in(page.values["facts"])
         assert facts["Name"] == [name]
         assert page.section == "endpoints"
 
@@ -279,7 +267,7 @@ async def test_an_order_to_erase_shows_what_would_go_before_it_is_confirmed(
     texts = {piece.text for row in table.rows for cell in row for piece in cell}
     assert first.id in texts
     assert other.id not in texts
-    facts = {one.label: [piece.text for piece in one.pieces] for one in page.values["facts"]}
+    facts = facts_in(page.values["facts"])
     assert facts["Reason"] == ["order 7"]
     assert page.values["operation"] is operation
 

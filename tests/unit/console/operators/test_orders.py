@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fhirpub.administration.erasure import operations as erasures
 from fhirpub.console.operators.orders import PAGES, _following, list_erasures, list_keys
-from fhirpub.console.visit import Html
-from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from tests.unit.administration.office import Office
-from tests.unit.console.operators.desk import a_visit
-
-
-def as_page(result: Any) -> Html:
-    assert isinstance(result, Html)
-    return result
+from tests.unit.console.operators.desk import a_visit, cells_of
+from tests.unit.console.pages.visiting import as_page
 
 
 async def ordered(office: Office, tenant: str, id_: str) -> None:
-    await office.store.put_erasure(
-        Erasure(
-            tenant=tenant,
-            type="DiagnosticReport",
-            id=id_,
-            ordered=1_800_000_000_000,
-            operator="eve",
-            reason="order 7",
-        )
-    )
-
-
-def texts_of(page: Html) -> list[list[str]]:
-    rows = page.values["table"].rows
-    return [["".join(piece.text for piece in cell) for cell in row] for row in rows]
+    await office.store.put_erasure(an_erasure(tenant=tenant, id=id_))
 
 
 async def test_an_order_is_shown_with_when_who_why_and_whose(office: Office, lab: str) -> None:
@@ -43,7 +22,7 @@ async def test_an_order_is_shown_with_when_who_why_and_whose(office: Office, lab
     page = as_page(await list_erasures(a_visit(office)))
 
     assert page.values["table"].columns[:4] == ["Type", "Id", "Tenant", "Ordered"]
-    (row,) = texts_of(page)
+    (row,) = cells_of(page.values["table"])
     assert row[:3] == ["DiagnosticReport", "001", "Lab"]
     assert row[3].startswith("2027-01-15T08:00:00")
     assert row[4:7] == ["", "eve", "order 7"]
@@ -58,7 +37,7 @@ async def test_orders_of_one_tenant_are_shown_without_those_of_others(
 
     page = as_page(await list_erasures(a_visit(office, tenant=other)))
 
-    assert [row[1] for row in texts_of(page)] == ["002"]
+    assert [row[1] for row in cells_of(page.values["table"])] == ["002"]
     assert {one.name: one.value for one in page.values["fields"]}["tenant"] == other
 
 
@@ -74,7 +53,7 @@ async def test_orders_that_follow_are_asked_for_with_the_same_query(
 
     path = f"/console/operations/erasures?tenant={lab}&after={lab}%2F001"
     assert first.values["following"] == path
-    assert [row[1] for row in texts_of(last)] == ["002"]
+    assert [row[1] for row in cells_of(last.values["table"])] == ["002"]
     assert last.values["following"] == ""
 
 

@@ -20,27 +20,13 @@ from fhirpub.testing.contracts.store.records import a_client
 from fhirpub.testing.contracts.webhooks.records import queue
 from tests.audit_trail import a_record, seal
 from tests.unit.administration.office import URL, Office
-from tests.unit.console.operators.desk import a_visit
+from tests.unit.console.operators.desk import a_visit, cells_of
+from tests.unit.console.pages.visiting import as_page
 
 
 @pytest.fixture
 async def ward(office: Office, lab: str) -> str:
     return str((await office.run(clients.ADD, tenant=lab, name="ward"))["client_id"])
-
-
-@pytest.fixture
-async def lis(office: Office, lab: str) -> str:
-    added = await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis")
-    return str(added["id"])
-
-
-def as_page(result: Any) -> Html:
-    assert isinstance(result, Html)
-    return result
-
-
-def rows_of(table: Any) -> list[list[str]]:
-    return [["".join(piece.text for piece in cell) for cell in row] for row in table.rows]
 
 
 def acts_of(page: Html) -> list[str]:
@@ -59,8 +45,8 @@ async def test_a_tenant_is_shown_with_its_own_clients_and_endpoints(
 
     _quotas, their_clients, their_endpoints = page.values["tables"]
     assert (page.title, page.section) == ("Lab", "tenants")
-    assert [row[:2] for row in rows_of(their_clients)] == [["ward", ward]]
-    assert [row[:2] for row in rows_of(their_endpoints)] == [["lis", lis]]
+    assert [row[:2] for row in cells_of(their_clients)] == [["ward", ward]]
+    assert [row[:2] for row in cells_of(their_endpoints)] == [["lis", lis]]
 
 
 async def test_a_tenant_can_be_enabled_if_it_is_disabled_and_disabled_if_not(
@@ -81,7 +67,7 @@ async def test_the_limits_of_a_tenant_are_shown_with_what_is_used(
 
     page = as_page(await show_tenant(a_visit(limited, lab)))
 
-    assert rows_of(page.values["tables"][0])[:2] == [
+    assert cells_of(page.values["tables"][0])[:2] == [
         ["requests per minute", "600", "0"],
         ["requests at a time", "no limit", "not counted"],
     ]
@@ -141,7 +127,7 @@ async def test_an_endpoint_is_shown_with_its_latest_deliveries(
     (table,) = page.values["tables"]
     assert page.title == "lis"
     assert len(table.rows) == 20
-    assert "evt_21" in rows_of(table)[0][0]
+    assert "evt_21" in cells_of(table)[0][0]
     assert len(page.values["charts"]) == 2
 
 
@@ -211,7 +197,7 @@ async def test_signing_keys_are_listed(office: Office) -> None:
 
     page = as_page(await list_keys(a_visit(office)))
 
-    assert rows_of(page.values["table"])[0][0] == new["kid"]
+    assert cells_of(page.values["table"])[0][0] == new["kid"]
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,8 @@ from fhirpub.console.operators.trail import PAGES, _record, list_chains, show_ch
 from fhirpub.console.visit import Html
 from tests.audit_trail import CLIENT, NOON, a_record, seal
 from tests.unit.administration.office import Office
-from tests.unit.console.operators.desk import a_visit
-
-
-def as_page(result: Any) -> Html:
-    assert isinstance(result, Html)
-    return result
+from tests.unit.console.operators.desk import a_visit, facts_in
+from tests.unit.console.pages.visiting import as_page
 
 
 def texts_of(page: Html) -> list[dict[str, str]]:
@@ -52,10 +48,15 @@ def test_a_record_shows_what_came_of_it_and_how_often(
     ("members", "by", "address"),
     [
         ({"client": "c", "address": "192.0.2.7"}, "Client/c", "192.0.2.7"),
+        ({"client": "c"}, "Client/c", ""),
         ({"client": "c", "user": "ana"}, "Client/c", ""),
         ({"user": "ana", "host": "h-1"}, "ana", "h-1"),
         ({"user": "ana", "host": "h-1", "address": "192.0.2.7"}, "ana", "192.0.2.7"),
+        ({"host": "h-1", "address": "192.0.2.7"}, "", "192.0.2.7"),
         ({}, "", ""),
+        ({"status": 102}, "", ""),
+        ({"status": 401, "count": 1}, "", ""),
+        ({"status": 401, "count": 1_234}, "", ""),
     ],
 )
 def test_a_record_shows_who_acted_and_from_where(
@@ -131,8 +132,7 @@ async def test_a_check_names_what_it_found(office: Office, lab: str) -> None:
 
     page = as_page(await verify_chain(a_visit(office, lab)))
 
-    facts = {one.label: one.pieces[0].text for one in page.values["verdict"] if one.pieces}
-    assert facts["Verdict"] == "right"
+    assert facts_in(page.values["verdict"])["Verdict"][0] == "right"
     path = f"/console/operations/run/auditVerify?chain={lab}"
     assert page.values["checkpoints"] == path
 

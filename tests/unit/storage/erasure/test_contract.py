@@ -14,17 +14,11 @@ from fhirpub.storage.erasure.contract import (
     ErasureStore,
     erasures_of,
 )
+from fhirpub.testing.contracts.erasure.content import an_erasure
 
 
 def _order(number: int, tenant: str = "a") -> Erasure:
-    return Erasure(
-        tenant=tenant,
-        type="Patient",
-        id=f"{number:04}",
-        ordered=number,
-        operator="ana",
-        reason="asked for",
-    )
+    return an_erasure(tenant=tenant, id=f"{number:04}", ordered=number)
 
 
 class _Orders:

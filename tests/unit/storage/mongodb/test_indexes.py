@@ -9,6 +9,7 @@ from pymongo.errors import OperationFailure
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.mongodb import indexes
+from tests.unit.storage.mongodb.answers import Found
 
 _WANTED = [
     {"name": "one", "key": {"a": 1, "b": -1}, "unique": True},
@@ -19,14 +20,6 @@ _THERE = [
     {"name": "one", "key": {"a": 1, "b": -1}, "unique": True, "v": 2, "ns": "x.y"},
     {"name": "two", "key": {"c": 1}, "partialFilterExpression": {"d": True}, "v": 2},
 ]
-
-
-class _Listed:
-    def __init__(self, found: list[dict[str, Any]]) -> None:
-        self._found = found
-
-    async def to_list(self, _most: None) -> list[dict[str, Any]]:
-        return self._found
 
 
 class _Collection:
@@ -40,8 +33,8 @@ class _Collection:
         self.created: list[dict[str, Any]] = []
         self.dropped: list[str] = []
 
-    def list_indexes(self) -> _Listed:
-        return _Listed(self._there.pop(0) if len(self._there) > 1 else self._there[0])
+    def list_indexes(self) -> Found:
+        return Found(self._there.pop(0) if len(self._there) > 1 else self._there[0])
 
     async def create_indexes(self, models: Any) -> None:
         self.created += [model.document for model in models]

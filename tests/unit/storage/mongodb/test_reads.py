@@ -13,6 +13,7 @@ from fhirpub.storage.mongodb import reads
 from fhirpub.storage.mongodb.documents import PIECE_BYTES
 from fhirpub.storage.mongodb.reads import Reads, shares_of
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id
+from tests.unit.storage.mongodb.answers import Found
 
 _NAME = "ab" * 32
 
@@ -32,10 +33,10 @@ class Collections:
     def with_options(self, **_options: object) -> Collections:
         return self
 
-    def find(self, wanted: Any, shown: Any = None, **options: Any) -> _Found:
+    def find(self, wanted: Any, shown: Any = None, **options: Any) -> Found:
         self.asked.append((wanted, shown, options))
         found = self._documents.get(str(wanted.get("_id")))
-        return _Found([found] if found else [])
+        return Found([found] if found else [])
 
     async def answer(self, look: Any) -> Any:
         return await look()
@@ -43,14 +44,6 @@ class Collections:
     def reads(self) -> Reads:
         this: Any = self
         return Reads(this, primary=this, one_moment=this, reuse=this, seconds=20)
-
-
-class _Found:
-    def __init__(self, found: list[dict[str, Any]]) -> None:
-        self._found = found
-
-    async def to_list(self, _most: None) -> list[dict[str, Any]]:
-        return self._found
 
 
 @pytest.mark.parametrize(

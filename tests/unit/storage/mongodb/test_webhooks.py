@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from pymongo.errors import BulkWriteError
 
@@ -11,25 +9,21 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb.webhook_documents import endpoint_document
 from fhirpub.storage.mongodb.webhooks import _OF_UNTOLD, _conflicting_writes, _oldest_first
 from fhirpub.testing.contracts.webhooks.records import an_endpoint
-
-
-def refused(*codes: int, durable: bool = True) -> BulkWriteError:
-    """Return an error by which writes were refused, the second one first."""
-    errors: list[dict[str, Any]] = [
-        {"index": place, "code": code, "errmsg": "a value"}
-        for place, code in enumerate(codes, start=1)
-    ]
-    concerns = [] if durable else [{"code": 64}]
-    return BulkWriteError({"writeErrors": errors, "writeConcernErrors": concerns})
+from tests.unit.storage.mongodb.answers import refused
 
 
 def test_writes_that_meet_at_a_key_are_returned_by_their_places() -> None:
-    assert _conflicting_writes(refused(11_000, 11_000)) == {1, 2}
+    assert _conflicting_writes(refused(11_000, 11_000, first=1)) == {1, 2}
 
 
 @pytest.mark.parametrize(
     "error",
-    [refused(11_000, 121), refused(121), refused(11_000, durable=False), refused(durable=False)],
+    [
+        refused(11_000, 121, first=1),
+        refused(121, first=1),
+        refused(11_000, durable=False, first=1),
+        refused(durable=False),
+    ],
 )
 def test_writes_that_were_refused_otherwise_or_may_be_undone_are_unavailable(
     error: BulkWriteError,

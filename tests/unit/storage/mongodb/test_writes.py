@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pymongo
 import pytest
-from pymongo.errors import AutoReconnect, BulkWriteError, OperationFailure
+from pymongo.errors import AutoReconnect, OperationFailure
 from structlog.testing import capture_logs
 
 from fhirpub.errors import StoreUnavailable
@@ -17,17 +18,11 @@ from fhirpub.storage.mongodb.documents import PIECE_BYTES, Addition, encode_addi
 from fhirpub.storage.mongodb.writes import Additions
 from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.samples import LAB, a_version
+from tests.unit.storage.mongodb.answers import refused
 
 _SECONDS = 40.0
 _LOST = AutoReconnect("a value")
 _NEVER = OperationFailure("a value", 91, {"errorLabels": ["NoWritesPerformed"]})
-
-
-def refused(*codes: int, durable: bool = True) -> BulkWriteError:
-    """Return the refusal of the first inserts of a batch."""
-    errors = [{"index": place, "code": code} for place, code in enumerate(codes)]
-    concerns = [] if durable else [{"code": 64, "errmsg": "a value"}]
-    return BulkWriteError({"writeErrors": errors, "writeConcernErrors": concerns})
 
 
 class Collection:
@@ -135,7 +130,7 @@ async def test_each_write_has_half_of_what_is_left(batch: Batch) -> None:
 
 async def test_a_key_that_another_has_is_taken_and_counts_nothing(batch: Batch) -> None:
     ours, free = an_addition(), an_addition()
-    theirs = Addition(**{**_fields(an_addition()), "key": ours.key})
+    theirs = replace(an_addition(), key=ours.key)
     batch.versions.failures = [refused(11_000)]
     batch.versions.found = [[theirs]]
 
@@ -293,7 +288,3 @@ async def test_keys_that_are_taken_are_no_news(batch: Batch) -> None:
         await batch.commit(ours)
 
     assert logs == []
-
-
-def _fields(addition: Addition) -> dict[str, Any]:
-    return {name: getattr(addition, name) for name in Addition.__dataclass_fields__}

@@ -19,9 +19,7 @@ from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER
 from fhirpub.storage.sqlite.database import Database, DatabaseMixin
 from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition
 from fhirpub.testing.samples import LAB, OTHER, a_version
-
-_PUT = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
-_MOMENT = "SELECT moment FROM probe"
+from tests.unit.storage.sqlite.probe import MOMENT, PUT, put
 
 
 class Opened(DatabaseMixin):
@@ -36,14 +34,9 @@ def pragma(name: str) -> Any:
     return lambda connection: connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
-def put(moment: int) -> Any:
-    """Return a write."""
-    return lambda connection: connection.execute(_PUT, (moment,)).rowcount
-
-
 async def moment_of(database: Database) -> int | None:
     """Return what was written."""
-    rows = await database.read(lambda connection: connection.execute(_MOMENT).fetchall())
+    rows = await database.read(lambda connection: connection.execute(MOMENT).fetchall())
     return rows[0][0] if rows else None
 
 
@@ -163,7 +156,7 @@ async def test_rows_of_a_tenant_are_fetched_in_its_threads(database: Database) -
 async def test_a_statement_returns_how_many_rows_it_changed(database: Database) -> None:
     opened = Opened(database)
 
-    assert await opened._execute(_PUT, (1,)) == 1
+    assert await opened._execute(PUT, (1,)) == 1
     assert await opened._execute("DELETE FROM probe WHERE moment = ?", (2,)) == 0
 
 
@@ -180,7 +173,7 @@ async def test_a_write_returns_what_its_work_returns_once_it_is_committed(
     assert await database.write(put(5)) == 1
 
     with contextlib.closing(sqlite3.connect(path)) as other:
-        assert other.execute(_MOMENT).fetchall() == [(5,)]
+        assert other.execute(MOMENT).fetchall() == [(5,)]
 
 
 async def test_writes_are_made_by_one_thread_of_the_writer(database: Database) -> None:
@@ -191,7 +184,7 @@ async def test_writes_are_made_by_one_thread_of_the_writer(database: Database) -
 
 async def test_a_write_that_fails_leaves_nothing_and_harms_no_other(database: Database) -> None:
     def fail(connection: sqlite3.Connection) -> None:
-        connection.execute(_PUT, (13,))
+        connection.execute(PUT, (13,))
         raise ValueError("of this one")
 
     results: Any = await asyncio.gather(
@@ -241,17 +234,6 @@ async def test_versions_beside_other_writes_are_added_once_each(database: Databa
 
     assert found == [False, 1, True]
     assert await moment_of(database) == 3
-
-
-async def test_of_two_with_one_key_in_a_batch_the_first_is_added(database: Database) -> None:
-    version = a_version()
-    bodies = (b"first", b"second")
-    both = [Addition(LAB, replace(version, body=body), (), now=1) for body in bodies]
-
-    added = await asyncio.gather(*map(database.write, both))
-
-    assert added == [True, False]
-    assert database.at_once("SELECT body FROM version", ()) == [(b"first",)]
 
 
 async def test_many_rows_are_added_in_several_statements(database: Database) -> None:

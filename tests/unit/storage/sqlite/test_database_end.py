@@ -6,16 +6,13 @@ import asyncio
 import contextlib
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.sqlite.database import Database
 from fhirpub.storage.sqlite.files import make_file
-
-_PUT = "INSERT OR REPLACE INTO probe (number, moment) VALUES (1, ?)"
-_MOMENT = "SELECT moment FROM probe"
+from tests.unit.storage.sqlite.probe import MOMENT, put
 
 
 def open_files(path: Path) -> list[str]:
@@ -27,11 +24,6 @@ def open_files(path: Path) -> list[str]:
             if target.startswith(str(path)):
                 found.append(target)
     return found
-
-
-def put(moment: int) -> Any:
-    """Return a write."""
-    return lambda connection: connection.execute(_PUT, (moment,)).rowcount
 
 
 async def test_a_journal_without_readers_is_emptied(database: Database, path: Path) -> None:
@@ -47,7 +39,7 @@ async def test_a_journal_that_is_read_beyond_the_deadline_is_not_emptied(path: P
     database = Database(path, 0.05)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
-        reader.execute(_MOMENT).fetchall()
+        reader.execute(MOMENT).fetchall()
         await database.write(put(1))
 
         assert await database.empty_journal() is False

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-
-from fhirpub.app.stores import open_store
-from fhirpub.config.settings import Config, StorageConfig
-from fhirpub.storage.erasure.contract import ErasedDeliveries, Erasure, Hold
+from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
 from fhirpub.storage.store import Store
+from fhirpub.testing.contracts.erasure.content import an_erasure
 from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
 from fhirpub.testing.samples import LAB, OTHER, REPORT
 
-ORDER = Erasure(
-    tenant=LAB,
-    type=REPORT,
-    id="a",
-    ordered=11,
-    operator="eve",
-    reason="order 7",
-    allows_reuse=True,
-    version=3,
-    finished=12,
-)
+ORDER = an_erasure(id="a", ordered=11, allows_reuse=True, version=3, finished=12)
 HOLD = Hold(tenant=LAB, type=REPORT, id="a", since=5, operator="eve", reason="case 4")
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[Store]:
-    config = Config(storage=StorageConfig(url=f"sqlite:///{tmp_path}/fhirpub.db"))
-    async with open_store(config) as store:
-        yield store
 
 
 async def test_an_order_is_read_as_it_was_put(store: Store) -> None:

@@ -6,18 +6,14 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator
-from pathlib import Path
+from contextlib import asynccontextmanager
 
 import pytest
 
 from fhirpub.errors import SearchTooCostly
 from fhirpub.storage.contract import MAX_SEARCH_SHARE
 from fhirpub.storage.sqlite.readers import Readers
-
-_MANY = (
-    "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 50000000) "
-    "SELECT count(*) FROM n"
-)
+from tests.unit.storage.sqlite.probe import many
 
 
 class Connections:
@@ -36,26 +32,26 @@ def connections() -> Connections:
     return Connections()
 
 
-@pytest.fixture
-async def readers(connections: Connections, tmp_path: Path) -> AsyncGenerator[Readers]:
-    readers = Readers(connections, deadline_seconds=20)
+@asynccontextmanager
+async def reading(connections: Connections, seconds: float) -> AsyncGenerator[Readers]:
+    """Open readers with a deadline, until the block ends."""
+    readers = Readers(connections, deadline_seconds=seconds)
     yield readers
     await readers.drain()
     readers.close()
+
+
+@pytest.fixture
+async def readers(connections: Connections) -> AsyncGenerator[Readers]:
+    async with reading(connections, 20) as readers:
+        yield readers
 
 
 @pytest.fixture
 async def hasty(connections: Connections) -> AsyncGenerator[Readers]:
     """Those whose deadline ends soon."""
-    readers = Readers(connections, deadline_seconds=0.05)
-    yield readers
-    await readers.drain()
-    readers.close()
-
-
-def many(connection: sqlite3.Connection) -> int:
-    """Read for seconds."""
-    return int(connection.execute(_MANY).fetchone()[0])
+    async with reading(connections, 0.05) as readers:
+        yield readers
 
 
 def thread(_connection: sqlite3.Connection) -> str:

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,7 @@ from fhirpub.errors import SearchTooCostly, StoreUnavailable
 from fhirpub.storage.sqlite.database import Database
 from fhirpub.storage.sqlite.shared_database import SharedDatabase
 from fhirpub.testing.samples import LAB
-
-_MANY = (
-    "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 50000000) "
-    "SELECT count(*) FROM n"
-)
+from tests.unit.storage.sqlite.probe import many
 
 
 @pytest.fixture
@@ -77,9 +72,6 @@ async def test_reads_of_tenants_are_made_in_the_threads_that_belong_to_no_loop(
 
 
 async def test_a_search_beyond_its_time_is_too_costly(shared: SharedDatabase) -> None:
-    def many(connection: sqlite3.Connection) -> Any:
-        return connection.execute(_MANY).fetchone()
-
     with pytest.raises(SearchTooCostly):
         await shared.read_for(LAB, many, max_seconds=0.001)
 

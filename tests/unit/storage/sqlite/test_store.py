@@ -1,4 +1,4 @@
-"""A store in a file: which file its URL names, and what it hands on to the parts of the engine."""
+"""A store in a file: what it hands on to the parts of the engine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from fhirpub.encryption.cipher import SecretCipher
-from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, Page
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.files import identity_of
 from fhirpub.storage.sqlite.rows import PIECE_BYTES
 from fhirpub.storage.sqlite.shared_database import SharedDatabase
-from fhirpub.storage.sqlite.store import SqliteStore, from_url
-from fhirpub.storage.upgrades.versions import SchemaVersion, UpgradeNeeded
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.upgrades.versions import SchemaVersion
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import query
 from fhirpub.testing.contracts.store.records import a_blob
@@ -45,68 +45,6 @@ async def store(path: Path) -> AsyncGenerator[SqliteStore]:
 async def rows_of(store: SqliteStore, statement: str) -> list[Any]:
     """Return what is in the file."""
     return await store._fetch_in_thread(statement, ())
-
-
-@pytest.mark.parametrize(
-    ("url", "path"),
-    [
-        ("sqlite:////var/x.db", Path("/var/x.db")),
-        ("sqlite:///x.db", Path.cwd() / "x.db"),
-        ("sqlite:///a/%20b.db", Path.cwd() / "a" / "%20b.db"),
-    ],
-)
-def test_a_url_names_a_file_as_it_stands(url: str, path: Path) -> None:
-    assert from_url(url, deadline_seconds=7)._path == path
-
-
-@pytest.mark.parametrize(
-    "url", ["", "sqlite://x.db", "sqlite:///", "sqlite:////", "sqlite:///a/", "file:///x.db"]
-)
-def test_a_url_that_names_no_file_is_refused(url: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"must be sqlite:///relative/path\.db"):
-        from_url(url, deadline_seconds=7)
-
-
-@pytest.mark.parametrize("sign", ["?", "#", ":", "\0"])
-def test_a_path_with_a_sign_of_urls_is_refused(sign: str) -> None:
-    with pytest.raises(ConfigurationError, match="the path must not contain"):
-        from_url(f"sqlite:///a{sign}b.db", deadline_seconds=7)
-
-
-def test_a_url_gives_a_store_what_it_is_given() -> None:
-    cipher = SecretCipher([b"k" * 32])
-
-    store = from_url("sqlite:///x.db", deadline_seconds=7, make=False, cipher=cipher)
-
-    assert (store._deadline, store._make, store.cipher) == (7, False, cipher)
-
-
-def test_a_store_is_made_in_clear_unless_it_is_asked_otherwise() -> None:
-    store = from_url("sqlite:///x.db", deadline_seconds=7)
-
-    assert store._make is True
-    assert store.cipher.keys == ()
-
-
-async def test_a_store_that_is_not_to_be_made_is_unavailable(path: Path) -> None:
-    store = SqliteStore(path, deadline_seconds=10, make=False)
-
-    with pytest.raises(StoreUnavailable):
-        await store.start()
-
-    assert identity_of(path) is None
-
-
-async def test_an_older_file_is_not_upgraded_where_that_is_not_asked_for(path: Path) -> None:
-    first = SqliteStore(path, deadline_seconds=10)
-    await first.start()
-    await first._execute("PRAGMA user_version = 12", ())
-    await first.stop()
-    store = SqliteStore(path, deadline_seconds=10)
-    store.upgrades = False
-
-    with pytest.raises(UpgradeNeeded):
-        await store.start()
 
 
 async def test_a_store_that_was_started_keeps_its_file(store: SqliteStore) -> None:

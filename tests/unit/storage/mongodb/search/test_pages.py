@@ -17,6 +17,7 @@ from fhirpub.storage.mongodb.search import pages
 from fhirpub.storage.mongodb.search.pages import Pages
 from fhirpub.testing.contracts.store.queries import has, token, wanting
 from fhirpub.testing.samples import LAB, a_version
+from tests.unit.storage.mongodb.answers import Found
 
 _ONE_MOMENT: Any = object()
 _RANGE = has("date", TimeMatch(from_=5, until=9))
@@ -40,13 +41,13 @@ class Versions:
         self.concerns.append(read_concern)
         return self
 
-    def aggregate(self, pipeline: list[dict[str, Any]], **options: Any) -> _Found:
+    def aggregate(self, pipeline: list[dict[str, Any]], **options: Any) -> Found:
         self.asked.append((pipeline, options))
-        return _Found(self.answers.pop(0))
+        return Found(self.answers.pop(0))
 
-    def find(self, wanted: Any, shown: Any, **options: Any) -> _Found:
+    def find(self, wanted: Any, shown: Any, **options: Any) -> Found:
         self.read.append((wanted, shown, options))
-        return _Found(self.stored)
+        return Found(self.stored)
 
     async def answer(self, look: Any) -> Any:
         return await look()
@@ -72,14 +73,6 @@ class Versions:
     def store(self, *versions: Version) -> None:
         for version in versions:
             self.stored.append(bson.decode(encode_addition(LAB, version, (), now=1).document.raw))
-
-
-class _Found:
-    def __init__(self, found: list[dict[str, Any]]) -> None:
-        self._found = found
-
-    async def to_list(self, _most: None) -> list[dict[str, Any]]:
-        return [*self._found]
 
 
 def places(versions: Sequence[Version], total: int | None = None) -> list[dict[str, Any]]:
@@ -174,7 +167,7 @@ async def test_what_is_not_in_the_first_batch_is_read_alone(versions: Versions) 
     versions.answers = [places([one, other], total=2)]
     find = versions.find
 
-    def then(wanted: Any, shown: Any, **options: Any) -> _Found:
+    def then(wanted: Any, shown: Any, **options: Any) -> Found:
         found = find(wanted, shown, **options)
         versions.stored = []
         versions.store(other)
