@@ -15,6 +15,7 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.handlers.placement import LARGE
 from tests.bodies import register_body
+from tests.metrics import Moves
 from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, running
 
 NOWHERE = f"{REPORTS}/00000000-0000-4000-8000-000000000000"
@@ -234,18 +235,8 @@ def test_a_request_that_is_cancelled_makes_room_for_the_next(
 
 
 def test_an_answer_is_counted_with_its_route_and_status(lab: Integrator) -> None:
-    metrics = running(lab).services.metrics
+    moves = Moves(running(lab))
 
-    def counted() -> float:
-        text = metrics.text("")[0].decode()
-        lines = [
-            line
-            for line in text.splitlines()
-            if line.startswith("fhirpub_requests_total") and '"404"' in line and "GET" in line
-        ]
-        return sum(float(line.split()[-1]) for line in lines)
-
-    before = counted()
     lab.get(NOWHERE)
 
-    assert counted() == before + 1
+    assert moves.by("requests_total", method="GET", route=f"{REPORTS}/{{}}", status="404") == 1
