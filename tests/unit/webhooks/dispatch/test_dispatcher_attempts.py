@@ -312,7 +312,7 @@ async def test_a_process_runs_until_it_is_stopped(process: Process) -> None:
     running = asyncio.create_task(process.dispatcher.run())
 
     await until(lambda: process.sent.events == ["evt_1"])
+    assert not running.done()
     process.dispatcher.stop()
-    await asyncio.wait_for(running, 30)
 
-    assert running.done()
+    await asyncio.wait_for(running, 30)
