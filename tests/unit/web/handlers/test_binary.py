@@ -69,7 +69,7 @@ def test_a_document_has_the_type_that_its_report_states(lab: Integrator) -> None
     assert kinds == ["text/plain", "text/css"]
 
 
-def test_a_document_comes_as_fhir_to_who_asks_for_it(lab: Integrator, path: str) -> None:
+def test_a_document_is_fhir_for_a_client_that_accepts_it(lab: Integrator, path: str) -> None:
     answer = lab.get(path, Accept=FHIR)
 
     assert answer.headers["content-type"] == FHIR
@@ -83,9 +83,7 @@ def test_a_document_comes_as_fhir_to_who_asks_for_it(lab: Integrator, path: str)
     }
 
 
-def test_a_document_comes_as_fhir_in_xml_to_who_names_that_format(
-    lab: Integrator, path: str
-) -> None:
+def test_a_document_is_fhir_in_xml_for_a_client_that_names_it(lab: Integrator, path: str) -> None:
     answer = lab.get(f"{path}?_format=application/fhir%2Bxml")
 
     assert (answer.status, answer.headers["content-type"]) == (200, "application/fhir+xml")

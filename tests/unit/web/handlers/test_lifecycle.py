@@ -16,7 +16,7 @@ from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.handlers.placement import LARGE
 from tests.bodies import register_body
 from tests.metrics import Moves
-from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, running
+from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, path_of, running
 
 NOWHERE = f"{REPORTS}/00000000-0000-4000-8000-000000000000"
 VALIDATE = f"{REPORTS}/$validate"
@@ -55,8 +55,7 @@ def test_head_of_a_large_answer_has_no_body(lab: Integrator) -> None:
 
 
 def test_an_empty_answer_has_no_length(lab: Integrator) -> None:
-    location = lab.register(register_body(uuid4().hex)).headers["location"]
-    path = location.partition("/_history")[0]
+    path = path_of(lab.register(register_body(uuid4().hex)))
 
     found = [
         lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"}),

@@ -102,7 +102,7 @@ def test_another_request_for_the_root_finds_nothing(
 
 @pytest.fixture(scope="module")
 def with_console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that believes to have a console, which it does not serve."""
+    """A service whose settings have a console, which it does not serve."""
     with RunningService(tmp_path_factory.mktemp("console")) as service:
         console = ConsoleConfig(enabled=True, base_url="https://fhir.example.org")
         object.__setattr__(service.services.config, "console", console)

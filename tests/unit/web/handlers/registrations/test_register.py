@@ -14,29 +14,19 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, document, register_body, self_contained
 from tests.metrics import Moves
-from tests.unit.web.handlers.asking import REPORTS, running
+from tests.unit.web.handlers.asking import REPORTS, named, path_of, running
 
 LARGE = "x y " * 20_000
 AMENDED = {"resourceType": "DiagnosticReport", "status": "amended"}
 
 
 def create(lab: Integrator, value: str, query: str = "", **headers: str) -> Answer:
-    named = {name.replace("_", "-"): item for name, item in headers.items()}
-    return lab.request("POST", REPORTS + query, self_contained(value), named)
-
-
-def path_of(answer: Answer) -> str:
-    return answer.headers["location"].partition("/_history")[0]
+    return lab.request("POST", REPORTS + query, self_contained(value), named(headers))
 
 
 def total(lab: Integrator, value: str) -> int:
     count: int = lab.get(f"{REPORTS}?identifier={SYSTEM}|{value}&_summary=count").json["total"]
     return count
-
-
-@pytest.fixture
-def value() -> str:
-    return uuid4().hex
 
 
 # $register.
