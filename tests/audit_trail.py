@@ -10,11 +10,19 @@ import orjson
 
 from fhirpub.audit.chain import ENTRY_SPAN_MS, next_blocks, records_of, time_of
 from fhirpub.audit.record import Access, Agent, encode
+from fhirpub.config.audit import AuditConfig
+from fhirpub.config.settings import Config
 from fhirpub.storage.audit_contract import AuditStore
 from fhirpub.testing.service import Answer, Integrator, RunningService
 
 NOON = 1_800_000_000_000
 """2027-01-15T08:00:00Z, when the trails of tests begin."""
+EVENTS = "/fhir/r4/AuditEvent"
+AUDITOR = ("system/AuditEvent.rs",)
+"""The scope of a client that may read and search events."""
+REPORT = "DiagnosticReport/5a5b5c5d-0000-4000-8000-aabbccddeeff"
+FILLED_BY_TESTS = Config(audit=AuditConfig(reads="off"))
+"""The settings of a service whose trails have what the tests put into them."""
 CLIENT = Agent(
     client="0b6c2f1e-4a55-4c6e-9a53-2f3f1f1b7a01",
     environment="sandbox",
@@ -60,6 +68,12 @@ def read_chain(lab: Integrator, tenant: str) -> list[dict[str, Any]]:
         return [orjson.loads(line) for block in chain for line in records_of(block)]
 
     return service.call(read())
+
+
+def records_of_tenant(lab: Integrator, tenant: str | None = None) -> list[dict[str, Any]]:
+    """Return all records of the tenant but those of tokens."""
+    found = read_chain(lab, lab.tenant.id if tenant is None else tenant)
+    return [record for record in found if record["action"] != "token"]
 
 
 def _span_of(record: bytes) -> int:

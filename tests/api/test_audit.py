@@ -19,7 +19,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.times import parse_instant
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Answer, Integrator, RunningService, Service
-from tests.audit_trail import read_chain
+from tests.audit_trail import read_chain, records_of_tenant
 from tests.bodies import register_body
 from tests.faults.broken_stores import StoreWrapper, opening
 
@@ -49,13 +49,6 @@ def service(
 @pytest.fixture
 def lab(service: RunningService) -> Integrator:
     return service.integrator(scopes=("system/*.cruds", "webhooks.read", "webhooks.write"))
-
-
-def records_of_tenant(lab: Integrator, tenant: str | None = None) -> list[Record]:
-    """Return all records of the tenant but those of tokens."""
-    owner = lab.tenant.id if tenant is None else tenant
-    found = read_chain(lab, owner)
-    return [record for record in found if record["action"] != "token"]
 
 
 def only_record(lab: Integrator) -> Record:

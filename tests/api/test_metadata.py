@@ -9,6 +9,8 @@ import pytest
 from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.testing.service import Integrator, RunningService
 
+ADDRESSES = ["/metadata", "/fhir/r4/metadata"]
+
 
 def test_both_addresses_give_the_same_bytes(lab: Integrator) -> None:
     here, there = lab.get("/metadata"), lab.get("/fhir/r4/metadata")
@@ -17,14 +19,15 @@ def test_both_addresses_give_the_same_bytes(lab: Integrator) -> None:
     assert here.headers["etag"] == there.headers["etag"]
 
 
-def test_the_statement_needs_a_token(service: RunningService) -> None:
-    assert service.request("GET", "/metadata").status == 401
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_the_statement_needs_a_token(service: RunningService, path: str) -> None:
+    assert service.request("GET", path).status == 401
 
 
 def test_the_statement_can_be_public(tmp_path: Path) -> None:
     config = replace(Config(), fhir=FhirConfig(metadata_public=True))
     with RunningService(tmp_path, config=config) as service:
-        assert service.request("GET", "/metadata").status == 200
+        assert [service.request("GET", path).status for path in ADDRESSES] == [200, 200]
 
 
 def test_the_statement_is_what_it_should_be(lab: Integrator) -> None:

@@ -34,6 +34,7 @@ from fhirpub.web.routes import Route, routes
 from fhirpub.webhooks.transport.envelope import events_of
 from tests.audit_trail import a_record, fill
 from tests.bodies import PDF, register_body
+from tests.openapi_references import followed
 from tests.rounds import ONLY_FULL
 from tests.shelf import SHELF
 from tests.waiting import wait_until
@@ -71,22 +72,8 @@ def test_the_document_is_valid_openapi_and_needs_no_token(service: RunningServic
     assert not [*OpenAPIV31SpecValidator(answer.json).iter_errors()]
 
 
-def references_in(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        for name, item in node.items():
-            if name == "$ref":
-                yield item
-            yield from references_in(item)
-    elif isinstance(node, list):
-        for item in node:
-            yield from references_in(item)
-
-
 def test_every_reference_leads_to_a_place_in_the_document(document: Any) -> None:
-    for reference in {*references_in(document)}:
-        place = document
-        for step in reference.removeprefix("#/").split("/"):
-            place = place[step]
+    assert followed(document)
 
 
 def test_what_a_receiver_gets_is_described(

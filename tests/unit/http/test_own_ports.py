@@ -1,4 +1,4 @@
-"""Ports beside that of the service: bound, reserved, and what is said if that fails."""
+"""Ports beside that of the service: bound, reserved, and the error if that fails."""
 
 from __future__ import annotations
 

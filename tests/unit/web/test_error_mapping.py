@@ -35,6 +35,11 @@ DETAILS = RequestProblem.INTERNAL_ERROR
         (errors.VersionReplaced(target="1", current=2), 412, "conflict"),
         (errors.PreconditionRequired(), 428, "required"),
         (errors.NotAuthenticated("r", "x", DETAILS, token_sent=True), 401, "security"),
+        (errors.NotPermitted(), 403, "forbidden"),
+        (errors.StoreUnavailable("away"), 503, "transient"),
+        (errors.NotPossible("taken"), 409, "conflict"),
+        (errors.StorageQuotaExceeded("tenant_bytes"), 403, "business-rule"),
+        (errors.NoSuchRecord("endpoint", "a"), 404, "not-found"),
     ],
 )
 def test_a_refusal_has_its_status_and_issue(
@@ -180,22 +185,3 @@ def test_a_fault_may_be_sent_again() -> None:
 
 def test_a_status_of_the_token_endpoint_is_that_of_its_error() -> None:
     assert mapping.status_of(errors.TokenRefused("invalid_client", "x")) == 401
-
-
-@pytest.mark.parametrize(
-    ("problem", "status", "code"),
-    [
-        (errors.NotPermitted(), 403, "forbidden"),
-        (errors.Throttled(retry_after=1), 429, "throttled"),
-        (errors.StoreUnavailable("away"), 503, "transient"),
-        (errors.NotPossible("taken"), 409, "conflict"),
-        (errors.StorageQuotaExceeded("tenant_bytes"), 403, "business-rule"),
-        (errors.NoSuchRecord("endpoint", "a"), 404, "not-found"),
-    ],
-)
-def test_a_refusal_has_the_status_and_the_code_of_its_kind(
-    problem: errors.FhirpubError, status: int, code: str
-) -> None:
-    answer = mapping.response_for(problem)
-
-    assert (answer.status, [issue.code for issue in answer.issues]) == (status, [code])

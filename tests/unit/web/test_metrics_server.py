@@ -47,7 +47,7 @@ async def test_metrics_are_shown(port: int, path: str) -> None:
     assert b"# HELP fhirpub_" in body
 
 
-async def test_metrics_are_shown_as_open_metrics_to_who_accepts_it(port: int) -> None:
+async def test_metrics_are_open_metrics_for_a_client_that_accepts_them(port: int) -> None:
     _, headers, body = await ask(port, "GET /metrics", "Accept: application/openmetrics-text")
 
     assert "Content-Type: application/openmetrics-text" in headers

@@ -38,6 +38,6 @@ def test_turns_are_those_of_all_requests_and_of_one_tenant() -> None:
     assert found == [(96, 48), (4, 2)]
 
 
-def test_a_request_counts_by_itself_in_quotas(service: RunningService) -> None:
+def test_the_default_ticket_counts_a_request(service: RunningService) -> None:
     assert service.services.ticket_type is Ticket
     assert service.services.tracer is None

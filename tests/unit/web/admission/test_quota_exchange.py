@@ -3,87 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
-from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.auth.caller import Caller
-from fhirpub.config.quotas import QuotasConfig
 from fhirpub.errors import StorageQuotaExceeded, StoreUnavailable
-from fhirpub.storage.quota_contract import QuotaCount
-from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.tenant import Tenant
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.store_contract import a_version
 from fhirpub.web.admission import quota_exchange
-from fhirpub.web.admission.quota_exchange import QuotaExchange
-from fhirpub.web.admission.quotas import Quotas, Ticket
+from tests.unit.web.admission.sharing import NOW, ONE, TENANT, Process, WatchedStore
 from tests.waiting import until
 
-NOW = 1_795_000_000_000 // 86_400_000 * 86_400_000 + 10_000
 
-
-class WatchedStore(SqliteStore):
-    """A store that notes what is asked of it, and fails when it is to."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.calls: list[tuple[str, int]] = []
-        self.problem: Exception | None = None
-
-    def _note(self, name: str, count: int) -> None:
-        self.calls.append((name, count))
-        if self.problem is not None:
-            raise self.problem
-
-    async def put_quota_counts(self, process: str, counts: Collection[QuotaCount]) -> None:
-        self._note("put", len(counts))
-        await super().put_quota_counts(process, counts)
-
-    async def quota_counts(self, owners: Collection[str], **options: Any) -> Any:
-        self._note("read", len(owners))
-        return await super().quota_counts(owners, **options)
-
-    async def stored_bytes(self, tenants: Collection[str]) -> Any:
-        self._note("stored", len(tenants))
-        return await super().stored_bytes(tenants)
-
-    async def quota_overrides(self) -> Any:
-        self._note("overrides", 0)
-        return await super().quota_overrides()
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock(NOW)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[WatchedStore]:
-    store = WatchedStore(tmp_path / "x.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
-
-
-class Process:
-    """The quotas of one process, and their exchange."""
-
-    def __init__(self, store: WatchedStore, clock: HandClock, **limits: int) -> None:
-        self.quotas = Quotas(QuotasConfig(**limits), clock)
-        self.exchange = QuotaExchange(self.quotas, store, clock=clock)
-
-    def ask(self, client: str = "c-1", tenant: str = "t-1") -> Ticket:
-        ticket = self.quotas.ticket(Caller(Tenant(tenant, tenant, b"", 0), client))
-        assert ticket is not None
-        ticket.enter()
-        return ticket
-
-
-def used(process: Process, kind: Any = "client", owner: str = "c-1") -> int:
+def used(process: Process, kind: Any = "client", owner: str = ONE.client_id) -> int:
     return process.quotas._usages[kind, owner].requests.used(NOW)
 
 
@@ -92,8 +26,8 @@ async def test_a_process_learns_what_others_have_counted(
 ) -> None:
     one, other = (Process(store, clock, client_requests_per_minute=9) for _ in range(2))
     for _ in range(3):
-        one.ask()
-    other.ask()
+        one.enter()
+    other.enter()
 
     await one.exchange.exchange()
     await other.exchange.exchange()
@@ -102,57 +36,74 @@ async def test_a_process_learns_what_others_have_counted(
     assert (used(one), used(other)) == (4, 4)
 
 
-async def test_what_was_stored_is_not_stored_again(store: WatchedStore, clock: HandClock) -> None:
-    process = Process(store, clock, client_requests_per_minute=9)
-    process.ask().leave()
-
-    await process.exchange.exchange()
-    await process.exchange.exchange()
-
-    assert [name for name, _ in store.calls] == ["put", "read", "read"]
-
-
-async def test_without_requests_nothing_is_exchanged(
-    store: WatchedStore, clock: HandClock
+async def test_nothing_is_written_when_nothing_was_counted(
+    clock: HandClock, store: WatchedStore
 ) -> None:
-    await Process(store, clock, client_requests_per_minute=9).exchange.exchange()
-
+    process = Process(store, clock, tenant_requests_per_minute=10, tenant_requests_at_a_time=9)
+    await process.exchange.exchange()
     assert store.calls == []
 
+    process.admit(3)
+    for _ in range(5):
+        await process.exchange.exchange()
 
-@pytest.mark.parametrize(("count", "reads"), [(256, [256]), (257, [256, 1])])
-async def test_many_callers_are_exchanged_in_slices(
-    store: WatchedStore, clock: HandClock, count: int, reads: list[int]
+    assert [[(count.quota, count.used) for count in counts] for counts in store.put] == [
+        [("tenant_requests_per_minute", 3)]
+    ]
+    assert [name for name, _ in store.calls] == ["put", *["read"] * 5]
+
+
+async def test_a_minute_without_requests_is_not_written(
+    clock: HandClock, store: WatchedStore
 ) -> None:
-    process = Process(store, clock, client_requests_per_minute=9)
-    for number in range(count):
-        process.ask(f"c-{number}")
+    process = Process(store, clock, tenant_requests_per_minute=10)
+    process.admit(3)
+    await process.exchange.exchange()
+    clock.forward(seconds=120)
+    await process.exchange.exchange()
+
+    assert len(store.put) == 1
+    assert len(store.sizes("read")) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "sizes"), [(256, [256]), (257, [256, 1]), (600, [256, 256, 88])]
+)
+async def test_counts_of_many_owners_are_exchanged_in_several_steps(
+    clock: HandClock, store: WatchedStore, count: int, sizes: list[int]
+) -> None:
+    process = Process(store, clock, client_requests_per_minute=3)
+    callers = [Caller(TENANT, f"c{number}") for number in range(count)]
+    for caller in callers:
+        process.admit(1, caller)
 
     await process.exchange.exchange()
 
-    assert [size for name, size in store.calls if name == "read"] == reads
-    assert [size for name, size in store.calls if name == "put"] == reads
+    assert store.sizes("put") == store.sizes("read") == sizes
+    assert {one.owner for counts in store.put for one in counts} == {
+        caller.client_id for caller in callers
+    }
 
 
 async def test_bytes_are_read_for_those_whose_bytes_are_limited(
     store: WatchedStore, clock: HandClock
 ) -> None:
-    await store.add("t-1", a_version())
+    await store.add(TENANT.id, a_version())
     process = Process(store, clock, tenant_stored_bytes=10, client_requests_per_minute=9)
-    process.ask().check_stored(1)
+    process.enter().check_stored(1)
 
     await process.exchange.exchange()
 
     assert ("stored", 1) in store.calls
     with pytest.raises(StorageQuotaExceeded):
-        process.ask().check_stored(1)
+        process.enter().check_stored(1)
 
 
 async def test_bytes_that_are_not_limited_are_not_read(
     store: WatchedStore, clock: HandClock
 ) -> None:
     process = Process(store, clock, client_requests_per_minute=9)
-    process.ask()
+    process.enter()
 
     await process.exchange.exchange()
 
@@ -163,7 +114,7 @@ async def test_counts_stay_unsent_while_the_store_is_away(
     store: WatchedStore, clock: HandClock
 ) -> None:
     process = Process(store, clock, client_requests_per_minute=9)
-    process.ask()
+    process.enter()
     store.problem = StoreUnavailable("away")
     with pytest.raises(StoreUnavailable):
         await process.exchange.exchange()
@@ -174,11 +125,28 @@ async def test_counts_stay_unsent_while_the_store_is_away(
     assert [name for name, _ in store.calls] == ["put", "put"]
 
 
+async def test_what_could_not_be_written_is_written_later(
+    clock: HandClock, store: WatchedStore
+) -> None:
+    process = Process(store, clock, tenant_bytes_per_day=10)
+    process.ticket().receive(3)
+    store.problem = StoreUnavailable("away")
+    with pytest.raises(StoreUnavailable):
+        await process.exchange.exchange()
+    await process.exchange.finish()
+    process.ticket().receive(4)
+    store.problem = None
+
+    await process.exchange.exchange()
+
+    assert [count.used for counts in store.put for count in counts] == [7]
+
+
 async def test_an_end_without_the_store_is_no_failure(
     store: WatchedStore, clock: HandClock
 ) -> None:
     process = Process(store, clock, client_requests_per_minute=9)
-    process.ask()
+    process.enter()
     store.problem = StoreUnavailable("away")
 
     await process.exchange.finish()
@@ -229,7 +197,7 @@ async def test_the_first_failure_of_several_is_logged_and_the_task_goes_on(
     store: WatchedStore, clock: HandClock, problem: Exception, level: str, reason: str | None
 ) -> None:
     process = Process(store, clock, client_requests_per_minute=9)
-    process.ask()
+    process.enter()
     store.problem = problem
     with capture_logs() as lines:
         await run_for(process, store, 3)
@@ -244,12 +212,18 @@ async def test_a_failure_after_a_success_is_logged_too(
     store: WatchedStore, clock: HandClock
 ) -> None:
     process = Process(store, clock, client_requests_per_minute=9)
-    process.exchange._has_failed = True
-    process.ask()
+    process.enter()
 
-    await run_for(process, store, 3)
+    with capture_logs() as lines:
+        for problem in (StoreUnavailable("one"), None, StoreUnavailable("two")):
+            store.calls.clear()
+            store.problem = problem
+            await run_for(process, store, 5)  # more than one round, so that one has ended
 
-    assert process.exchange._has_failed is False
+    assert [one["reason"] for one in lines if one["event"] == "quotas not exchanged"] == [
+        "one",
+        "two",
+    ]
 
 
 async def test_a_caller_whose_use_is_unknown_is_asked_about_soon(
@@ -258,7 +232,7 @@ async def test_a_caller_whose_use_is_unknown_is_asked_about_soon(
     monkeypatch.setattr(quota_exchange, "EXCHANGE_SECONDS", 60.0)
     monkeypatch.setattr(quota_exchange, "_GATHER_SECONDS", 0.001)
     process = Process(store, clock, client_requests_per_minute=9)
-    process.ask()
+    process.enter()
 
     await run_for(process, store, 2)
 

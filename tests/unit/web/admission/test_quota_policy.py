@@ -6,7 +6,7 @@ import re
 from dataclasses import fields
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fhirpub.config.quotas import QuotasConfig
@@ -82,6 +82,11 @@ def test_the_next_period_has_begun_after_the_seconds_that_are_left(now: int, len
 
 
 @given(limit=NUMBERS, used=NUMBERS, more=NUMBERS)
+@example(limit=0, used=10**9, more=1)
+@example(limit=5, used=4, more=1)
+@example(limit=5, used=5, more=1)
+@example(limit=5, used=3, more=3)
+@example(limit=5, used=5, more=0)
 def test_a_limit_is_exceeded_by_the_first_that_is_beyond(limit: int, used: int, more: int) -> None:
     assert is_exceeded(limit, used, more) == (limit > 0 and used + more > limit)
 
@@ -108,13 +113,3 @@ def test_a_client_has_its_own_settings() -> None:
 
     assert limits_of("client", "a", config, {}) == Limits(requests_per_minute=6)
     assert limits_of("tenant", "a", config, {}) == Limits(bytes_per_day=5)
-
-
-@pytest.mark.parametrize(
-    ("limit", "used", "more", "exceeded"),
-    [(0, 10**9, 1, False), (5, 4, 1, False), (5, 5, 1, True), (5, 3, 3, True), (5, 5, 0, False)],
-)
-def test_a_limit_is_exceeded_by_one_more_and_0_is_none(
-    limit: int, used: int, more: int, *, exceeded: bool
-) -> None:
-    assert is_exceeded(limit, used, more) is exceeded

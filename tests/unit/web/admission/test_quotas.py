@@ -3,86 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fhirpub.auth.caller import Caller
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.errors import QuotaExceeded, StorageQuotaExceeded, StoreUnavailable
-from fhirpub.storage.quota_contract import QuotaCount, QuotaOverride
-from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.tenant import Tenant
+from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.store_contract import a_version
-from fhirpub.web.admission.quota_exchange import QuotaExchange
-from fhirpub.web.admission.quotas import Quotas, Ticket
-
-DAY_START = 1_795_000_000_000 // 86_400_000 * 86_400_000
-TENANT, OTHER = (Tenant(name, name, b"", 0) for name in ("tenant-1", "tenant-2"))
-ONE, TWO, THREE = Caller(TENANT, "client-1"), Caller(TENANT, "client-2"), Caller(OTHER, "client-3")
-
-
-class WatchedStore(SqliteStore):
-    """A store that notes what is put and what is asked."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.put: list[Sequence[QuotaCount]] = []
-        self.asked: list[Sequence[str]] = []
-        self.is_away = False
-
-    async def put_quota_counts(self, process: str, counts: Collection[QuotaCount]) -> None:
-        if self.is_away:
-            raise StoreUnavailable("away")
-        self.put.append([*counts])
-        await super().put_quota_counts(process, counts)
-
-    async def quota_counts(self, owners: Collection[str], **options: Any) -> Any:
-        self.asked.append([*owners])
-        return await super().quota_counts(owners, **options)
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    """A clock that stands ten seconds after a midnight."""
-    return HandClock(DAY_START + 10_000)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[WatchedStore]:
-    store = WatchedStore(tmp_path / "x.db", deadline_seconds=10)
-    await store.start()
-    yield store
-    await store.stop()
-
-
-class Process:
-    """The quotas of one process."""
-
-    def __init__(self, store: SqliteStore, clock: HandClock, **settings: int) -> None:
-        self.quotas = Quotas(QuotasConfig(**settings), clock)
-        self.exchange = QuotaExchange(self.quotas, store, clock=clock)
-
-    def ticket(self, caller: Caller = ONE) -> Ticket:
-        ticket = self.quotas.ticket(caller)
-        assert ticket is not None
-        return ticket
-
-    def admit(self, count: int, caller: Caller = ONE) -> int:
-        """Return how many requests are admitted, each ended before the next."""
-        admitted = 0
-        for _ in range(count):
-            ticket = self.ticket(caller)
-            try:
-                ticket.enter()
-            except QuotaExceeded:
-                continue
-            admitted += 1
-            ticket.leave()
-        return admitted
+from fhirpub.web.admission.quotas import Quotas
+from tests.unit.web.admission.sharing import (
+    ONE,
+    OTHER,
+    TENANT,
+    THREE,
+    TWO,
+    Process,
+    WatchedStore,
+)
 
 
 def test_without_a_limit_there_is_no_ticket(clock: HandClock) -> None:
@@ -312,52 +250,6 @@ async def test_stored_bytes_are_those_of_the_store(clock: HandClock, store: Watc
         process.ticket().check_stored(1001 - version.size)
 
 
-async def test_nothing_is_written_when_nothing_was_counted(
-    clock: HandClock, store: WatchedStore
-) -> None:
-    process = Process(store, clock, tenant_requests_per_minute=10, tenant_requests_at_a_time=9)
-    await process.exchange.exchange()
-    assert (store.put, store.asked) == ([], [])
-
-    process.admit(3)
-    for _ in range(5):
-        await process.exchange.exchange()
-
-    assert [[(count.quota, count.used) for count in counts] for counts in store.put] == [
-        [("tenant_requests_per_minute", 3)]
-    ]
-
-
-async def test_a_minute_without_requests_is_not_written(
-    clock: HandClock, store: WatchedStore
-) -> None:
-    process = Process(store, clock, tenant_requests_per_minute=10)
-    process.admit(3)
-    await process.exchange.exchange()
-    clock.forward(seconds=120)
-    await process.exchange.exchange()
-
-    assert len(store.put) == 1
-    assert len(store.asked) == 1
-
-
-async def test_what_could_not_be_written_is_written_later(
-    clock: HandClock, store: WatchedStore
-) -> None:
-    process = Process(store, clock, tenant_bytes_per_day=10)
-    process.ticket().receive(3)
-    store.is_away = True
-    with pytest.raises(StoreUnavailable):
-        await process.exchange.exchange()
-    await process.exchange.finish()
-    process.ticket().receive(4)
-    store.is_away = False
-
-    await process.exchange.exchange()
-
-    assert [count.used for counts in store.put for count in counts] == [7]
-
-
 async def test_an_unknown_caller_is_looked_up_at_once(
     clock: HandClock, store: WatchedStore
 ) -> None:
@@ -377,11 +269,12 @@ async def test_the_task_survives_a_store_that_is_unavailable(
     clock: HandClock, store: WatchedStore
 ) -> None:
     process = Process(store, clock, client_requests_per_minute=3)
-    store.is_away = True
+    await process.exchange.start()
+    store.problem = StoreUnavailable("away")
     running = asyncio.create_task(process.exchange.run())
     process.admit(1)
     await asyncio.sleep(0.3)
-    store.is_away = False
+    store.problem = None
     await asyncio.sleep(1.5)
 
     assert [count.used for counts in store.put for count in counts] == [1]
@@ -406,22 +299,6 @@ async def test_idle_owners_are_forgotten_the_next_day_and_not_before(
 
     assert process.quotas.recent() == []
     assert len(process.quotas) == 0
-
-
-async def test_counts_of_many_owners_are_exchanged_in_several_steps(
-    clock: HandClock, store: WatchedStore
-) -> None:
-    process = Process(store, clock, client_requests_per_minute=3)
-    callers = [Caller(TENANT, f"c{number}") for number in range(600)]
-    for caller in callers:
-        process.admit(1, caller)
-
-    await process.exchange.exchange()
-
-    assert [len(counts) for counts in store.put] == [256, 256, 88]
-    assert {count.owner for counts in store.put for count in counts} == {
-        caller.client_id for caller in callers
-    }
 
 
 def test_the_fields_state_the_quotas_of_client_and_tenant(

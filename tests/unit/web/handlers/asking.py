@@ -12,7 +12,7 @@ from tornado.httputil import HTTPHeaders, RequestStartLine
 from tornado.iostream import IOStream
 
 from fhirpub.http.exchange import Exchange, Peer
-from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
 from fhirpub.web.handlers.body import BodyHandler
@@ -21,6 +21,8 @@ from fhirpub.web.routes import Router
 from fhirpub.web.services import Services
 
 REPORTS = "/fhir/r4/DiagnosticReport"
+MOST = 300_000
+"""The bytes of a body that a service of small bodies takes."""
 _ROOM = 64 * 1024 * 1024
 
 
@@ -31,8 +33,6 @@ class Asked:
     request: Request
     handler: BaseHandler
     exchange: EntryExchange
-    client: socket.socket
-    """The side of the client: to close it is to disconnect."""
 
     @property
     def body_handler(self) -> BodyHandler:
@@ -43,6 +43,21 @@ def running(lab: Integrator) -> RunningService:
     """Return the service that a client calls, which runs in this process."""
     assert isinstance(lab.service, RunningService)
     return lab.service
+
+
+def path_of(answer: Answer) -> str:
+    """Return the address of a resource from that of its version."""
+    return answer.headers["location"].partition("/_history")[0]
+
+
+def id_of(answer: Answer) -> str:
+    """Return the id of a resource from the address of its version."""
+    return answer.headers["location"].split("/")[-3]
+
+
+def named(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return header fields whose names are given as those of arguments."""
+    return {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 @asynccontextmanager
@@ -73,7 +88,7 @@ async def asked(
         later = handler.begin()
         if later is not None:
             await later
-        yield Asked(request, handler, exchange, theirs)
+        yield Asked(request, handler, exchange)
     finally:
         handler.cancel()
         stream.close()

@@ -6,47 +6,41 @@ import asyncio
 import gzip
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fhirpub.config.quotas import QuotasConfig
-from fhirpub.config.settings import Config, LimitsConfig
 from fhirpub.errors import Busy, TooLarge
 from fhirpub.interactions.context import Context
 from fhirpub.runtime.stages import Stages
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.handlers.placement import LARGE
-from tests.unit.web.handlers.asking import REPORTS, Asked, asked, running, small_parts
+from tests.unit.web.handlers.asking import MOST, REPORTS, Asked, asked, named, running, small_parts
 
 VALIDATE = f"{REPORTS}/$validate"
 CHUNKED = {"Transfer-Encoding": "chunked"}
 GZIP = {"Content-Encoding": "gzip"}
-MOST = 300_000
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that takes small bodies only, and a thousand bytes a day of some clients."""
-    config = Config(limits=LimitsConfig(request_bytes=MOST))
-    with RunningService(tmp_path_factory.mktemp("memory"), config=config) as running:
-        yield running
+@pytest.fixture
+def lab(few: Integrator) -> Integrator:
+    """A client of a service that takes small bodies only."""
+    return few
 
 
 def full(lab: Integrator, use: Callable[[Asked, Asked], Awaitable[Any]], **headers: str) -> Any:
     """Begin a body while another one, of another tenant, holds all of the memory."""
     memory = MemoryBudget(100_000, patience_seconds=0.02)
     services = replace(running(lab).services, request_memory=memory)
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
 
     async def used() -> Any:
         large = {"Content-Length": "100000"}
         async with asked(lab, "POST", VALIDATE, large, services=services) as first:
             memory._held[first.request].owner = "other"
-            async with asked(lab, "POST", VALIDATE, given, services=services) as second:
+            async with asked(lab, "POST", VALIDATE, named(headers), services=services) as second:
                 return await use(second, first)
 
     return running(lab).call(used())
@@ -181,14 +175,6 @@ def test_a_small_body_is_computed_on_the_event_loop(
 
 
 # Quotas.
-
-
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service whose clients may send a thousand bytes a day."""
-    config = Config(quotas=QuotasConfig(client_bytes_per_day=1_000))
-    with RunningService(tmp_path_factory.mktemp("counted"), config=config) as running:
-        yield running
 
 
 def at_once(lab: Integrator, used: int, headers: dict[str, str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -61,7 +61,7 @@ def test_an_unknown_preference_is_not_confirmed(lab: Integrator) -> None:
 @pytest.mark.parametrize(
     ("prefer", "name"), [("", b"<Parameters"), ("return=OperationOutcome", b"<OperationOutcome")]
 )
-def test_a_registration_is_answered_in_xml_to_who_wants_it(
+def test_a_registration_is_answered_in_xml_for_a_client_that_wants_it(
     lab: Integrator, prefer: str, name: bytes
 ) -> None:
     assert name in register(lab, prefer, "application/fhir+xml").body
@@ -206,7 +206,7 @@ def cut(lab: Integrator, headers: dict[str, str], *pieces: bytes) -> Any:
     async def found() -> Any:
         given = {"Transfer-Encoding": "chunked", **headers}
         async with asked(lab, "POST", VALIDATE, given) as one:
-            handler = received(cast("BodyHandler", one.handler), *pieces)
+            handler = received(one.body_handler, *pieces)
             return await handler.compute_cut(lambda *_cut: "cut", handler.take_chunks())
 
     return running(lab).call(found())

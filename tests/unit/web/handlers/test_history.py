@@ -8,7 +8,7 @@ import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
-from tests.unit.web.handlers.asking import REPORTS
+from tests.unit.web.handlers.asking import REPORTS, path_of
 
 AMENDED = {"resourceType": "DiagnosticReport", "status": "amended"}
 
@@ -16,7 +16,7 @@ AMENDED = {"resourceType": "DiagnosticReport", "status": "amended"}
 @pytest.fixture
 def path(lab: Integrator) -> str:
     """The path of a report that has two versions."""
-    path = lab.register(register_body(uuid4().hex)).headers["location"].partition("/_history")[0]
+    path = path_of(lab.register(register_body(uuid4().hex)))
     assert lab.patch(path, AMENDED).status == 204
     return path
 
@@ -42,11 +42,11 @@ def test_a_version_is_listed_since_a_time(lab: Integrator, path: str) -> None:
     assert versions(lab, f"{path}/_history?_since=2999-01-01T00:00:00Z") == []
 
 
-def test_all_reports_are_listed_too(lab: Integrator, path: str) -> None:
+@pytest.mark.usefixtures("path")
+def test_all_reports_are_listed_too(lab: Integrator) -> None:
     lab.register(register_body(uuid4().hex))
 
     assert versions(lab, f"{REPORTS}/_history") == ["1", "2", "1"]
-    assert path
 
 
 @pytest.mark.parametrize("suffix", ["", "?_count=1"])

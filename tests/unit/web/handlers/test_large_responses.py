@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from fhirpub.testing.service import Integrator
 from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.handlers.large_responses import with_memory_budget
 from fhirpub.web.handlers.placement import LARGE
-from tests.unit.web.handlers.asking import REPORTS, asked, running
+from tests.unit.web.handlers.asking import REPORTS, Asked, asked, running
+from tests.waiting import until
 
 
 class Look:
@@ -28,13 +30,35 @@ class Look:
         return self.size
 
 
-def read(lab: Integrator, size: int, *, full: bool = False, leave: bool = False) -> list[Any]:
-    """Return what is read, how often, and what is held then; or that there is no memory."""
-    memory = MemoryBudget(100_000, patience_seconds=0.05)
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A large answer that is read within a budget, which another request may use up."""
+
+    one: Asked
+    other: Asked
+    memory: MemoryBudget
+    look: Look
+    task: asyncio.Task[int]
+
+    async def waits(self) -> None:
+        """Return once the answer waits for memory."""
+        await until(lambda: self.one.request in self.memory._queue)
+
+
+def on_reading(
+    lab: Integrator,
+    size: int,
+    use: Callable[[Reading], Awaitable[Any]],
+    *,
+    full: bool = True,
+    patience: float = 5,
+) -> Any:
+    """Return what is made of the reading of a number of bytes."""
+    memory = MemoryBudget(100_000, patience_seconds=patience)
     services = replace(running(lab).services, response_memory=memory)
     look = Look(size)
 
-    async def found() -> list[Any]:
+    async def used() -> Any:
         async with (
             asked(lab, "GET", REPORTS, services=services) as other,
             asked(lab, "GET", REPORTS, services=services) as one,
@@ -42,18 +66,9 @@ def read(lab: Integrator, size: int, *, full: bool = False, leave: bool = False)
             if full:
                 memory.acquire(other.request, 100_000, owner="other")
             reading = asyncio.ensure_future(with_memory_budget(one.handler, look, lambda n: n))
-            await asyncio.sleep(0.001)
-            if leave:
-                one.exchange.stream.close()
-            await asyncio.wait([reading])
-            if reading.cancelled():
-                return ["cancelled", one.handler in services.in_flight, look.count]
-            if reading.exception() is not None:
-                return [type(reading.exception()), look.count]
-            held = memory._held.get(one.request)
-            return [look.count, held and (held.size, held.owner == lab.tenant.id)]
+            return await use(Reading(one, other, memory, look, reading))
 
-    return running(lab).call(found())
+    return running(lab).call(used())
 
 
 @pytest.mark.parametrize(
@@ -62,31 +77,32 @@ def read(lab: Integrator, size: int, *, full: bool = False, leave: bool = False)
 def test_a_large_answer_holds_memory_of_its_tenant(
     lab: Integrator, size: int, held: tuple[int, bool] | None
 ) -> None:
-    assert read(lab, size) == [1, held]
+    async def use(reading: Reading) -> tuple[int, Any]:
+        await reading.task
+        found = reading.memory._held.get(reading.one.request)
+        return reading.look.count, found and (found.size, found.owner == lab.tenant.id)
+
+    assert on_reading(lab, size, use, full=False) == (1, held)
 
 
 def test_an_answer_that_gets_no_memory_is_busy(lab: Integrator) -> None:
-    assert read(lab, 90_000, full=True) == [Busy, 1]
+    async def use(reading: Reading) -> int:
+        with pytest.raises(Busy):
+            await reading.task
+        return reading.look.count
+
+    assert on_reading(lab, 90_000, use, patience=0.05) == 1
 
 
 def test_an_answer_that_waited_is_read_again(lab: Integrator) -> None:
-    memory = MemoryBudget(100_000, patience_seconds=5)
-    services = replace(running(lab).services, response_memory=memory)
-    look = Look(90_000)
+    async def use(reading: Reading) -> list[Any]:
+        await reading.waits()
+        waiting = [reading.task.done(), reading.look.count]
+        reading.memory.release(reading.other.request)
+        found = await reading.task
+        return [*waiting, found, reading.look.count, reading.one.request in reading.memory]
 
-    async def found() -> list[Any]:
-        async with (
-            asked(lab, "GET", REPORTS, services=services) as other,
-            asked(lab, "GET", REPORTS, services=services) as one,
-        ):
-            memory.acquire(other.request, 100_000, owner="other")
-            reading = asyncio.ensure_future(with_memory_budget(one.handler, look, lambda n: n))
-            await asyncio.sleep(0.001)
-            waiting = [reading.done(), look.count]
-            memory.release(other.request)
-            return [*waiting, await reading, look.count, one.request in memory]
-
-    assert running(lab).call(found()) == [False, 1, 90_000, 2, True]
+    assert on_reading(lab, 90_000, use) == [False, 1, 90_000, 2, True]
 
 
 def test_one_that_holds_memory_does_not_reserve_it_again(lab: Integrator) -> None:
@@ -103,4 +119,12 @@ def test_one_that_holds_memory_does_not_reserve_it_again(lab: Integrator) -> Non
 
 
 def test_an_answer_for_a_client_that_has_left_is_cancelled(lab: Integrator) -> None:
-    assert read(lab, 90_000, full=True, leave=True) == ["cancelled", False, 1]
+    async def use(reading: Reading) -> tuple[bool, bool, int]:
+        await reading.waits()
+        reading.one.exchange.stream.close()
+        await asyncio.wait([reading.task])
+        handler = reading.one.handler
+        in_flight = handler in handler.services.in_flight
+        return reading.task.cancelled(), in_flight, reading.look.count
+
+    assert on_reading(lab, 90_000, use) == (True, False, 1)

@@ -15,7 +15,8 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.handlers.placement import LARGE
 from tests.bodies import register_body
-from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, running
+from tests.metrics import Moves
+from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, path_of, running
 
 NOWHERE = f"{REPORTS}/00000000-0000-4000-8000-000000000000"
 VALIDATE = f"{REPORTS}/$validate"
@@ -54,8 +55,7 @@ def test_head_of_a_large_answer_has_no_body(lab: Integrator) -> None:
 
 
 def test_an_empty_answer_has_no_length(lab: Integrator) -> None:
-    location = lab.register(register_body(uuid4().hex)).headers["location"]
-    path = location.partition("/_history")[0]
+    path = path_of(lab.register(register_body(uuid4().hex)))
 
     found = [
         lab.patch(path, {"resourceType": "DiagnosticReport", "status": "amended"}),
@@ -234,18 +234,8 @@ def test_a_request_that_is_cancelled_makes_room_for_the_next(
 
 
 def test_an_answer_is_counted_with_its_route_and_status(lab: Integrator) -> None:
-    metrics = running(lab).services.metrics
+    moves = Moves(running(lab))
 
-    def counted() -> float:
-        text = metrics.text("")[0].decode()
-        lines = [
-            line
-            for line in text.splitlines()
-            if line.startswith("fhirpub_requests_total") and '"404"' in line and "GET" in line
-        ]
-        return sum(float(line.split()[-1]) for line in lines)
-
-    before = counted()
     lab.get(NOWHERE)
 
-    assert counted() == before + 1
+    assert moves.by("requests_total", method="GET", route=f"{REPORTS}/{{}}", status="404") == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from uuid import uuid4
 
 import pytest
@@ -14,6 +14,7 @@ from fhirpub.testing.service import Integrator
 from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.message.response_body import BlobSlice, ResponseBody
 from tests.log_lines import caught_lines
+from tests.metrics import Moves
 from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, running
 
 
@@ -28,7 +29,7 @@ def test_a_large_answer_leaves_in_pieces(lab: Integrator, size: int, pieces: int
     assert (len(found), sum(found), max(found) <= LARGE) == (pieces, size, True)
 
 
-def test_an_answer_says_when_all_of_it_was_sent(lab: Integrator) -> None:
+def test_an_answer_is_marked_as_sent_once_all_of_it_was(lab: Integrator) -> None:
     async def use(one: Asked) -> tuple[bool, bool]:
         before = one.handler._is_sent
         one.handler.finish(b"x" * 2 * LARGE)
@@ -126,29 +127,36 @@ def test_an_answer_releases_the_memory_of_the_body(lab: Integrator) -> None:
     assert on_request(lab, use) is False
 
 
-@pytest.mark.parametrize("end", ["sent", "failed", "cancelled"])
-def test_an_answer_that_does_not_leave_was_not_sent(lab: Integrator, end: str) -> None:
+def sent(future: asyncio.Future[None]) -> None:
+    future.set_result(None)
+
+
+def failed(future: asyncio.Future[None]) -> None:
+    future.set_exception(OSError())
+
+
+def cancelled(future: asyncio.Future[None]) -> None:
+    future.cancel()
+
+
+@pytest.mark.parametrize(("end", "is_sent"), [(sent, True), (failed, False), (cancelled, False)])
+def test_an_answer_that_does_not_leave_was_not_sent(
+    lab: Integrator, end: Callable[[asyncio.Future[None]], None], *, is_sent: bool
+) -> None:
     async def use(one: Asked) -> bool:
-        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if end == "sent":
-            sent.set_result(None)
-        elif end == "failed":
-            sent.set_exception(OSError())
-        else:
-            sent.cancel()
-        one.handler._leave_after(sent)
+        leaving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        end(leaving)
+        one.handler._leave_after(leaving)
         return one.handler._is_sent
 
-    assert on_request(lab, use) is (end == "sent")
+    assert on_request(lab, use) is is_sent
 
 
 def test_the_time_of_an_answer_is_counted_in_seconds(lab: Integrator) -> None:
-    def total() -> float:
-        text = running(lab).services.metrics.text("")[0].decode()
-        lines = [line for line in text.splitlines() if "_seconds_sum" in line and "GET" in line]
-        return sum(float(line.split()[-1]) for line in lines if "request" in line)
+    moves = Moves(running(lab))
 
-    before = total()
     lab.get(REPORTS)
 
-    assert before < total() < before + 5
+    route = {"method": "GET", "route": REPORTS}
+    assert moves.by("request_seconds_count", **route) == 1
+    assert 0 < moves.by("request_seconds_sum", **route) < 5

@@ -6,7 +6,6 @@ import gzip
 
 import pytest
 
-from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.fhir.strict_json import loads
 from fhirpub.testing.service import Integrator, RunningService
 
@@ -20,18 +19,6 @@ def test_the_statement_is_read_with_its_tag(lab: Integrator) -> None:
     assert answer.headers["etag"].startswith('W/"')
 
 
-def test_the_statement_needs_a_token(service: RunningService) -> None:
-    assert service.request("GET", METADATA).status == 401
-
-
-def test_the_statement_is_public_where_that_is_set(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    config = Config(fhir=FhirConfig(metadata_public=True))
-    with RunningService(tmp_path_factory.mktemp("public"), config=config) as service:
-        assert service.request("GET", METADATA).status == 200
-
-
 @pytest.mark.parametrize("path", [METADATA, OPENAPI])
 def test_what_the_client_has_is_not_sent(lab: Integrator, path: str) -> None:
     tag = lab.get(path).headers["etag"]
@@ -42,7 +29,7 @@ def test_what_the_client_has_is_not_sent(lab: Integrator, path: str) -> None:
     assert other.status == 200
 
 
-def test_the_statement_is_had_in_xml(lab: Integrator) -> None:
+def test_the_statement_is_sent_as_xml(lab: Integrator) -> None:
     assert b"<CapabilityStatement" in lab.get(METADATA, Accept="application/fhir+xml").body
 
 
@@ -57,7 +44,7 @@ def test_the_document_is_json_without_a_token(service: RunningService, accept: s
     assert "content-encoding" not in answer.headers
 
 
-def test_the_document_is_in_gzip_for_who_accepts_it(service: RunningService) -> None:
+def test_the_document_is_in_gzip_for_a_client_that_accepts_it(service: RunningService) -> None:
     plain, coded = (
         service.request("GET", OPENAPI, headers=headers)
         for headers in ({}, {"Accept-Encoding": "gzip"})

@@ -16,6 +16,7 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.handlers.read import MemberOrPartHandler
 from tests.bodies import register_body
+from tests.unit.web.handlers.asking import path_of
 
 BASE = "/fhir/r4"
 REPORT = f"{BASE}/DiagnosticReport"
@@ -38,8 +39,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, clock: HandClock) -> Iterator[
 def path(lab: Integrator, clock: HandClock) -> str:
     """The path of a report that was registered 300 ms after the beginning of a second."""
     clock.now = SECOND + 300
-    answer = lab.register(register_body(uuid4().hex))
-    return answer.headers["location"].partition("/_history")[0]
+    return path_of(lab.register(register_body(uuid4().hex)))
 
 
 def update(lab: Integrator, path: str) -> None:

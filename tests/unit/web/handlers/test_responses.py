@@ -12,6 +12,7 @@ from fhirpub.config.settings import Config, FhirConfig, ServerConfig
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import register_body
+from tests.unit.web.handlers.asking import path_of
 
 BASE = "/fhir/r4"
 LEAST = 1_000
@@ -29,8 +30,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Integrator]:
 
 @pytest.fixture(scope="module")
 def path(lab: Integrator) -> str:
-    answer = lab.register(register_body(uuid4().hex))
-    return answer.headers["location"].partition("/_history")[0]
+    return path_of(lab.register(register_body(uuid4().hex)))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_report_without_documents_is_sent_as_it_is_stored(lab: Integrator) -> 
     body.pop("presentedForm", None)
     made = lab.register(body)
 
-    answer = lab.get(made.headers["location"].partition("/_history")[0])
+    answer = lab.get(path_of(made))
 
     assert (answer.status, answer.json["resourceType"]) == (200, "DiagnosticReport")
 
@@ -117,8 +117,7 @@ def test_an_answer_is_kept_by_its_client_alone_for_what_it_accepts(
 
 
 def registered(lab: Integrator, conclusion: str) -> str:
-    answer = lab.register(register_body(uuid4().hex, conclusion=conclusion))
-    return answer.headers["location"].partition("/_history")[0]
+    return path_of(lab.register(register_body(uuid4().hex, conclusion=conclusion)))
 
 
 def small_and_large(lab: Integrator, **headers: str) -> tuple[Answer, Answer]:
@@ -179,6 +178,6 @@ def test_the_time_of_a_version_has_the_style_of_the_settings(
     with RunningService(tmp_path_factory.mktemp("s"), config=config, clock=HandClock(NOW)) as one:
         lab = one.integrator()
         made = lab.register(register_body("R-1"))
-        found = lab.get(made.headers["location"].partition("/_history")[0])
+        found = lab.get(path_of(made))
 
     assert (made.headers["last-modified"], found.headers["last-modified"]) == (registered, read)

@@ -15,6 +15,7 @@ from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.error_mapping import TooSlow
 from fhirpub.web.handlers.token import OAuthHandler, binding
 from tests.log_lines import caught_lines
+from tests.unit.web.handlers.asking import named
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -30,8 +31,7 @@ def form_of(lab: Integrator, **changes: str) -> bytes:
 
 
 def ask(lab: Integrator, body: bytes, path: str = "/oauth/token", **headers: str) -> Answer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lab.service.request("POST", path, body, FORM | named)
+    return lab.service.request("POST", path, body, FORM | named(headers))
 
 
 def revoke(lab: Integrator, token: str) -> Answer:

@@ -13,7 +13,7 @@ from fhirpub.config.settings import Config
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, register_body
 from tests.panels import panel, result
-from tests.unit.web.handlers.asking import REPORTS
+from tests.unit.web.handlers.asking import REPORTS, path_of
 
 JSON_PATCH = {"Content-Type": "application/json-patch+json"}
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
@@ -24,8 +24,7 @@ def register(lab: Integrator, value: str = "", **changes: Any) -> str:
     """Register a report; return its path."""
     answer = lab.register(register_body(value or uuid4().hex, **changes))
     assert answer.status == 201, answer.body
-    location = answer.headers["location"].removeprefix(lab.service.base_url)
-    return location.partition("/_history")[0]
+    return path_of(answer).removeprefix(lab.service.base_url)
 
 
 @pytest.fixture
@@ -127,7 +126,7 @@ def test_a_representation_is_the_version_that_was_made(lab: Integrator, path: st
     assert answer.headers["etag"] == 'W/"2"'
 
 
-def test_an_outcome_says_that_the_report_was_updated(lab: Integrator, path: str) -> None:
+def test_an_outcome_reports_the_update(lab: Integrator, path: str) -> None:
     answer = update(lab, path, Prefer="return=OperationOutcome")
 
     assert (answer.status, answer.problems[0]) == (200, "accepted")
@@ -145,7 +144,7 @@ def test_another_preference_is_answered_without_a_body(
 
 
 @pytest.mark.parametrize(("scope", "status"), [("u", 204), ("ru", 200)])
-def test_the_version_is_shown_only_to_who_may_read_it(
+def test_the_version_is_shown_only_to_a_client_that_may_read_it(
     strict_service: RunningService, scope: str, status: int
 ) -> None:
     owner = strict_service.integrator(scopes=("system/*.cruds",))

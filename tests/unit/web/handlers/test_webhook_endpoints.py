@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.unit.web.handlers.asking import named
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 JSON = {"Content-Type": "application/json"}
@@ -15,8 +16,8 @@ ROTATE = "secret:rotate"
 
 
 def call(lab: Integrator, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lab.request(method, path, body, (JSON if body is not None else {}) | named)
+    kind = JSON if body is not None else {}
+    return lab.request(method, path, body, kind | named(headers))
 
 
 def add(lab: Integrator, url: str = "pull:laptop") -> Answer:

@@ -10,7 +10,7 @@ from fhirpub.testing.service import RunningService
 from fhirpub.web.openapi.document import document as made
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def document(service: RunningService) -> Any:
-    """The OpenAPI document."""
+    """The OpenAPI document, which no test changes."""
     return made(service.services)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Integrator
-from tests.unit.web.handlers.asking import REPORTS
+from tests.unit.web.handlers.asking import REPORTS, path_of
 from tests.unit.web.openapi import described
 
 
@@ -32,7 +32,7 @@ def test_the_examples_of_bodies_are_taken(
 
 def test_the_example_of_an_update_is_taken(lab: Integrator, document: Any) -> None:
     (registration,) = examples(document, f"{REPORTS}/$register")
-    path = lab.register(registration).headers["location"].partition("/_history")[0]
+    path = path_of(lab.register(registration))
 
     for example in examples(document, f"{REPORTS}/{{id}}", "patch"):
         assert lab.patch(path, example).status == 204

@@ -43,15 +43,23 @@ async def test_new_deliveries_of_another_process_are_left_to_it(process: Process
     assert (len(line.queue), line.behind, process.dispatcher.depth()) == (0, False, 0)
 
 
-@pytest.mark.parametrize("case", ["gap", "stale", "reading", "behind", "full"])
+@pytest.mark.parametrize(
+    ("attribute", "value", "first"),
+    [
+        ("behind", False, 2),
+        ("read", 0, 1),
+        ("reading", True, 1),
+        ("behind", True, 1),
+        ("most_queued", 1, 1),
+    ],
+    ids=["gap", "stale", "reading", "behind", "full"],
+)
 async def test_new_deliveries_that_cannot_follow_are_read_later(
-    process: Process, case: str
+    process: Process, attribute: str, value: int, first: int
 ) -> None:
     line = await process.ready(await process.add())
-    line.reading, line.behind = case == "reading", case == "behind"
-    line.read = 0 if case == "stale" else line.read
-    line.most_queued = 1 if case == "full" else line.most_queued
-    first = 2 if case == "gap" else 1
+    assert (line.reading, line.behind) == (False, False)
+    setattr(line, attribute, value)
 
     process.dispatcher.enqueue([a_delivery(line.endpoint.id, first + one) for one in range(2)])
 
@@ -312,7 +320,7 @@ async def test_a_process_runs_until_it_is_stopped(process: Process) -> None:
     running = asyncio.create_task(process.dispatcher.run())
 
     await until(lambda: process.sent.events == ["evt_1"])
+    assert not running.done()
     process.dispatcher.stop()
-    await asyncio.wait_for(running, 30)
 
-    assert running.done()
+    await asyncio.wait_for(running, 30)

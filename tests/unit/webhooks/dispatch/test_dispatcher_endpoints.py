@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fhirpub.testing.contracts.webhooks.records import NOW
@@ -257,9 +255,26 @@ async def test_an_endpoint_without_deliveries_waits_for_nothing(process: Process
     assert process.dispatcher.waiting_since() == {}
 
 
-async def test_health_that_changed_between_two_reads_is_known(process: Process) -> None:
+async def test_health_that_changed_between_two_reads_is_known(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await process.add()
+    share = process.shares.update
+
+    async def update(active: set[str]) -> int:
+        await process.store.save_health(added.id, WARNED.serialize())  # by the previous owner
+        return await share(active)
+
+    monkeypatch.setattr(process.shares, "update", update)
+
+    await process.look()
+
+    assert process.line(added).condition == WARNED
+
+
+async def test_health_that_was_stored_is_known(process: Process) -> None:
     added = await process.add(condition=WARNED.serialize())
 
     await process.look()
 
-    assert process.line(added).condition == replace(WARNED)
+    assert process.line(added).condition == WARNED

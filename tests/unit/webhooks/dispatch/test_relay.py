@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fhirpub.interactions.versions import with_trace
@@ -17,8 +15,7 @@ from fhirpub.webhooks.dispatch.appender import Appender
 from fhirpub.webhooks.dispatch.relay import Relay
 from fhirpub.webhooks.transport.envelope import trace_of
 from tests.unit.runtime.tracing.traces import PARENT, TRACE, Traces
-
-CREATED = b'[{"id":"%s.1.1","type":"diagnosticreport.created","data":{}}]'
+from tests.unit.webhooks.dispatch.versions import CREATED, stored
 
 
 def relay_of(store: SqliteStore, tracer: Traces | None = None) -> Relay:
@@ -55,12 +52,11 @@ async def test_versions_with_deliveries_are_marked_in_the_next_round(
 ) -> None:
     endpoint = an_endpoint()
     await store.put_endpoint(LAB, endpoint)
-    version = a_version()
-    await store.add(LAB, replace(version, events=CREATED % version.id.encode()))
+    version = await stored(store, LAB)
 
     assert await relay.relay() == 1
     assert [each.sequence for each in await store.waiting(endpoint.id)] == [1]
-    assert await pending_keys(store) == [(version.id, 1)]
+    assert await pending_keys(store) == [(version, 1)]
     assert await relay.relay() == 0
     assert await pending_keys(store) == []
 
@@ -76,14 +72,6 @@ async def test_the_lag_of_a_tenant_is_that_of_its_oldest_version_in_any_order(
 
     assert relay.oldest == 500
     assert relay.oldest_by_tenant == {LAB: 1_000}
-
-
-async def stored(store: SqliteStore, tenant: str, events: bytes = CREATED) -> str:
-    """Store a version with an event, and return its id."""
-    version = a_version()
-    filled = events % version.id.encode() if b"%s" in events else events
-    await store.add(tenant, replace(version, events=filled))
-    return version.id
 
 
 async def waiting(store: SqliteStore, endpoint: str) -> int:

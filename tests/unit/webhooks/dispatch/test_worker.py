@@ -25,12 +25,12 @@ from fhirpub.webhooks.dispatch.relay import BATCH_SIZE, BATCH_SIZE_WITHOUT_ENDPO
 from fhirpub.webhooks.dispatch.worker import WebhookWorker, _rules
 from fhirpub.webhooks.policy.outcome import FAILURES
 from fhirpub.webhooks.transport.sender import Sender
+from tests.unit.webhooks.dispatch.versions import stored
 from tests.waiting import until
 
 SETTINGS = WebhooksConfig(
     lease_seconds=10.0, held_days=3.0, delivered_days=1.0, dead_days=2.0, retry_seconds=[1.0, 2.0]
 )
-CREATED = b'[{"id":"%s.1.1","type":"diagnosticreport.created","data":{}}]'
 CONFIG = Config(webhooks=SETTINGS, server=ServerConfig(drain_seconds=0.05))
 
 
@@ -94,8 +94,7 @@ async def test_after_events_the_relay_goes_on_at_once_and_then_often(
     store: Watched, worker: WebhookWorker
 ) -> None:
     await store.put_endpoint(LAB, an_endpoint())
-    version = a_version()
-    await store.add(LAB, replace(version, events=CREATED % version.id.encode()))
+    await stored(store, LAB)
 
     assert [await worker._relay_some() for _ in range(2)] == [0.0, 0.025]
     worker._busy_until -= 2.0

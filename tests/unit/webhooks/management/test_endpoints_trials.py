@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -73,15 +74,14 @@ async def test_a_fifth_trial_at_once_is_refused_unless_it_was_admitted_before(
 ) -> None:
     added = await office.add()
     act = getattr(office.service, name)
-    running = [office.service.admit_trial(LAB) for _number in range(4)]
-    for one in running:
-        one.__enter__()
-
-    with pytest.raises(Throttled):
-        await act(LAB, added.id)
-    await act(LAB, added.id, operator=True, admitted=True)
-    running[0].__exit__(None, None, None)
-    await act(LAB, added.id, operator=True)
+    with ExitStack() as running:
+        for _number in range(3):
+            running.enter_context(office.service.admit_trial(LAB))
+        with office.service.admit_trial(LAB):
+            with pytest.raises(Throttled):
+                await act(LAB, added.id)
+            await act(LAB, added.id, operator=True, admitted=True)
+        await act(LAB, added.id, operator=True)
 
     assert len(office.sent) == 2
 

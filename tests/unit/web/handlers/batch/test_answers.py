@@ -13,6 +13,7 @@ from tornado.iostream import IOStream
 from fhirpub.http.exchange import Exchange, Headers
 from fhirpub.web.handlers.batch.answers import EntryAnswer, answer_of, batch_response
 from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
+from tests.unit.web.handlers.asking import named
 
 URL = "https://api.example/fhir/r4"
 
@@ -21,8 +22,7 @@ def written(stream: IOStream, body: bytes, status: int = 200, **headers: str) ->
     """Return the exchange in which a handler has answered."""
     connection = SimpleNamespace(stream=stream, context=None)
     exchange = EntryExchange(cast("Exchange", connection), AnswerBytes(10_000))
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    sent = Headers({**named, "Content-Length": str(len(body))})
+    sent = Headers({**named(headers), "Content-Length": str(len(body))})
     exchange.write_headers(ResponseStartLine("HTTP/1.1", status, "-"), sent, body)
     exchange.finish()
     return exchange

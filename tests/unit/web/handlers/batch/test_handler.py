@@ -64,7 +64,7 @@ def test_a_pretty_answer_has_the_same_content(lab: Integrator) -> None:
     assert pretty.json["entry"][0]["resource"] == plain.json["entry"][0]["resource"]
 
 
-def test_a_large_answer_is_in_gzip_for_who_accepts_it(lab: Integrator) -> None:
+def test_a_large_answer_is_in_gzip_for_a_client_that_accepts_it(lab: Integrator) -> None:
     several = bundle(*[entry("GET", "metadata")] * 3)
 
     answer = lab.request("POST", BASE, several, {"Accept-Encoding": "gzip"})

@@ -28,13 +28,9 @@ from tests.batches import (
 )
 from tests.bodies import register_body
 from tests.log_lines import caught_lines
+from tests.unit.web.handlers.asking import id_of
 
 URN = f"urn:uuid:{UNKNOWN}"
-
-
-@pytest.fixture
-def value() -> str:
-    return uuid4().hex
 
 
 def test_entries_are_answered_in_their_order(lab: Integrator) -> None:
@@ -87,12 +83,12 @@ def test_a_condition_that_is_not_evaluated_is_refused(lab: Integrator) -> None:
 
 
 def test_a_condition_of_an_entry_counts(lab: Integrator, value: str) -> None:
-    path = lab.register(register_body(value)).headers["location"].split("/")[-3]
+    name = id_of(lab.register(register_body(value)))
 
     answers = send(
         lab,
-        entry("GET", f"{TYPE}/{path}", ifNoneMatch='W/"1"'),
-        entry("GET", f"{TYPE}/{path}", ifNoneMatch='W/"2"'),
+        entry("GET", f"{TYPE}/{name}", ifNoneMatch='W/"1"'),
+        entry("GET", f"{TYPE}/{name}", ifNoneMatch='W/"2"'),
     )
 
     assert statuses(answers) == [304, 200]
@@ -131,30 +127,30 @@ def test_an_entry_is_named_in_the_log_after_its_batch(lab: Integrator) -> None:
 
 def test_an_entry_has_no_more_rights_than_its_batch(service: RunningService) -> None:
     one, other = service.integrator(), service.integrator("Other")
-    path = one.register(register_body(uuid4().hex)).headers["location"].split("/")[-3]
+    name = id_of(one.register(register_body(uuid4().hex)))
 
-    found = [statuses(send(lab, entry("GET", f"{TYPE}/{path}"))) for lab in (one, other)]
+    found = [statuses(send(lab, entry("GET", f"{TYPE}/{name}"))) for lab in (one, other)]
 
     assert found == [[200], [404]]
 
 
 @pytest.fixture(scope="module")
 def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service whose batches have at most two entries, and small answers."""
+    """A service whose batches have at most forty entries, and small answers."""
     config = Config(batch=BatchConfig(entries=40, answer_bytes=4_000))
     with RunningService(tmp_path_factory.mktemp("bounded"), config=config) as service:
         yield service
 
 
-def reads(path: str, count: int) -> list[dict[str, Any]]:
-    return [entry("GET", f"{TYPE}/{path}") for _ in range(count)]
+def reads(name: str, count: int) -> list[dict[str, Any]]:
+    return [entry("GET", f"{TYPE}/{name}") for _ in range(count)]
 
 
 def test_reads_beyond_the_room_are_refused_and_writes_are_not(bounded: RunningService) -> None:
     lab = bounded.integrator()
-    path = lab.register(register_body(uuid4().hex)).headers["location"].split("/")[-3]
+    name = id_of(lab.register(register_body(uuid4().hex)))
 
-    answers = send(lab, *reads(path, 6), registering(uuid4().hex))
+    answers = send(lab, *reads(name, 6), registering(uuid4().hex))
 
     assert sorted({*statuses(answers[:6])}) == [200, 413]
     assert status(answers[6]) == 201

@@ -14,6 +14,7 @@ from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.testing.store_contract import a_version
 from fhirpub.web.handlers.registrations.comparison import replay_headers
 from tests.bodies import register_body
+from tests.metrics import Moves
 from tests.panels import panel, result
 from tests.unit.web.handlers.asking import running
 
@@ -83,18 +84,9 @@ def test_another_value_of_a_result_is_other_content(refusing: RunningService) ->
 
 
 def test_other_content_is_counted_also_where_it_is_not_refused(lab: Integrator) -> None:
-    counter = running(lab).services.metrics.other_content
+    moves, value = Moves(running(lab)), uuid4().hex
 
-    def count() -> float:
-        return sum(
-            sample.value
-            for metric in counter.collect()
-            for sample in metric.samples
-            if sample.name.endswith("_total")
-        )
-
-    before, value = count(), uuid4().hex
     for conclusion in ("One", "One", "Two"):
         lab.register(register_body(value, conclusion=conclusion))
 
-    assert count() == before + 1
+    assert moves.by("other_content_total") == 1

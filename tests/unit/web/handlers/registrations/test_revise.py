@@ -10,7 +10,7 @@ import pytest
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import register_body
 from tests.panels import panel, result
-from tests.unit.web.handlers.asking import REPORTS
+from tests.unit.web.handlers.asking import REPORTS, named, path_of
 
 UNKNOWN = f"{REPORTS}/00000000-0000-4000-8000-000000000000"
 
@@ -18,17 +18,12 @@ UNKNOWN = f"{REPORTS}/00000000-0000-4000-8000-000000000000"
 def registered(lab: Integrator, value: str, *results: dict[str, Any]) -> str:
     answer = lab.register(panel(value, *results))
     assert answer.status == 201, answer.body
-    return answer.headers["location"].partition("/_history")[0]
+    return path_of(answer)
 
 
 def revise(lab: Integrator, path: str, body: Any, **headers: str) -> Answer:
-    given = {"If-Match": "*"} | {n.replace("_", "-"): item for n, item in headers.items()}
+    given = {"If-Match": "*"} | named(headers)
     return lab.request("POST", f"{path}/$revise", body, {k: v for k, v in given.items() if v})
-
-
-@pytest.fixture
-def value() -> str:
-    return uuid4().hex
 
 
 @pytest.fixture

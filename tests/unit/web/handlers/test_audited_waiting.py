@@ -1,0 +1,116 @@
+"""Responses that wait for their records, and what becomes of them if these are not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from fhirpub.config.audit import AuditConfig
+from fhirpub.config.settings import Config
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.store import Store
+from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import records_of_tenant
+from tests.bodies import register_body
+from tests.faults.broken_stores import StoreWrapper, opening
+from tests.unit.web.handlers.asking import REPORTS, asked, running
+
+
+class KeepsSome(StoreWrapper):
+    """A store that keeps no audit records while it is full."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.is_full = False
+
+    async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
+        if records and self.is_full:
+            raise StoreUnavailable("full")
+        await self.inner.add_audit_records(records)
+
+
+@pytest.fixture(scope="module")
+def careful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service whose responses wait for their records."""
+    config = Config(audit=AuditConfig(reads="before_answer"))
+    folder = tmp_path_factory.mktemp("waiting")
+    with RunningService(folder, config=config, open_store=opening(KeepsSome)) as service:
+        yield service
+
+
+@pytest.fixture
+def records_store(careful: RunningService) -> Iterator[KeepsSome]:
+    """The store of that service, which has room when the test begins and ends."""
+    store = careful.services.store
+    assert isinstance(store, KeepsSome)
+    yield store
+    store.is_full = False
+
+
+@pytest.fixture
+def waiting(careful: RunningService) -> Integrator:
+    """A client of a new tenant of that service."""
+    return careful.integrator()
+
+
+def test_a_read_that_waits_for_its_record_is_recorded_once(waiting: Integrator) -> None:
+    assert waiting.get(REPORTS).status == 200
+
+    assert [record["status"] for record in records_of_tenant(waiting)] == [200]
+
+
+def test_a_read_that_cannot_be_recorded_is_not_answered(
+    waiting: Integrator, records_store: KeepsSome
+) -> None:
+    records_store.is_full = True
+
+    answer = waiting.get(REPORTS)
+
+    assert (answer.status, answer.problems) == (503, ["store-unavailable"])
+
+
+def test_a_change_that_cannot_be_announced_does_not_happen(
+    waiting: Integrator, records_store: KeepsSome
+) -> None:
+    records_store.is_full = True
+    path, kind = "/webhooks/v1/endpoints", {"Content-Type": "application/json"}
+
+    refused = waiting.request("POST", path, {"url": "pull:a"}, kind)
+    records_store.is_full = False
+
+    assert refused.status == 503
+    assert waiting.get(path).json == {"endpoints": []}
+
+
+def test_a_large_answer_waits_for_its_record_too(
+    waiting: Integrator, records_store: KeepsSome
+) -> None:
+    location = waiting.register(register_body(uuid4().hex, conclusion="x " * 70_000)).headers[
+        "location"
+    ]
+    records_store.is_full = True
+
+    assert waiting.get(location).status == 503
+
+
+def test_a_read_is_not_answered_if_too_many_records_wait(lab: Integrator) -> None:
+    async def ask() -> int:
+        async with asked(lab, "GET", REPORTS) as one:
+            audit = one.handler.services.audit
+            assert audit is not None
+
+            def refuse(*_arguments: Any) -> None:
+                raise StoreUnavailable("too many")
+
+            before, audit.note = audit.note, refuse  # type: ignore[method-assign,assignment]
+            try:
+                one.handler.run()
+                await one.exchange.wait_ended()
+            finally:
+                audit.note = before  # type: ignore[method-assign]
+            return one.exchange.status
+
+    assert running(lab).call(ask()) == 503
