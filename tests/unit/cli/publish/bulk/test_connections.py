@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from fhirpub.cli.http_client import Call
 from fhirpub.cli.publish.bulk import connections as module
 from fhirpub.cli.publish.bulk.connections import connections
 from fhirpub.testing.certificate import Certificate, Misbehaviour
-from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.testing.receiver import Received, Receiver, Reply
 from tests.ports import free_port
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -124,10 +126,25 @@ async def test_a_pause_that_the_service_asks_for_applies_to_the_next_request(
 
 
 async def test_a_shorter_pause_does_not_end_a_longer_one(receiver: Receiver) -> None:
-    async with connections(1) as opened:
-        opened._free_from = longer = asyncio.get_running_loop().time() + 0.02
-        await opened.send(call(receiver.url))
-        assert opened._free_from >= longer
+    receiver.answer(Reply(status=503, headers={"Retry-After": "60"}))
+    is_paused = threading.Event()
+
+    def answer_without_a_pause(_received: Received) -> Reply:
+        assert is_paused.wait(30)
+        return Reply(status=204)
+
+    with Receiver() as slow:
+        slow.answer_by(answer_without_a_pause)
+        async with connections(2) as opened:
+            earlier = asyncio.create_task(opened.send(call(slow.url)))
+            await until(lambda: slow.received)
+            await opened.send(call(receiver.url))
+            is_paused.set()
+            assert (await earlier).code == 204
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(opened.send(call(receiver.url)), 0.05)
+
+    assert len(receiver.received) == 1
 
 
 async def test_a_quota_that_is_used_up_delays_nothing(receiver: Receiver) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from fhirpub.config.settings import Config
 from fhirpub.runtime.clock import now_ms
 from tests.bodies import register_body
 from tests.ports import free_port
+from tests.waiting import until
 
 TYPES = create_context(Config(), clock=now_ms).types
 PUBLISHED: Any = (201, {"Location": "https://a.example/fhir/r4/DiagnosticReport/7/_history/1"}, {})
@@ -236,11 +236,15 @@ def test_a_signal_ends_a_watch(
 ) -> None:
     monkeypatch.chdir(folder.parent)
     service = Service(base=stub.address, grant={}, cacert=None, types=TYPES, limit=10**7)
-    timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    timer.start()
+
+    async def sleep(self: _Watcher, _seconds: float) -> None:
+        if not self._stopped.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+            await until(self._stopped.is_set)
+
+    monkeypatch.setattr(_Watcher, "_sleep", sleep)
 
     module.watch(service, Path("in"), WatchOptions(jobs=1, settle=0.0, as_json=True))
 
-    timer.join()
     assert (folder / SENDING).is_dir()
     assert capsys.readouterr().err == f"Note: watching {folder}\n"
