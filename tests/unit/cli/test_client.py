@@ -230,7 +230,7 @@ def test_clients_of_all_tenants_or_of_one_are_listed(
     assert bureau.only() == ("client list", arguments)
 
 
-def test_a_list_of_no_clients_says_how_to_add_one(bureau: Bureau) -> None:
+def test_a_list_of_no_clients_names_how_to_add_one(bureau: Bureau) -> None:
     bureau.answer(clients.LIST, [])
 
     assert bureau.run(client, "list").stdout == "No clients yet: fhirpub client add --tenant ID\n"
@@ -262,7 +262,7 @@ def test_a_client_is_named_and_shown(
         (60, True, ["The client is disabled: none of its secrets works, not even the new one."]),
     ],
 )
-def test_a_rotation_says_what_becomes_of_the_old_secret(
+def test_a_rotation_prints_what_becomes_of_the_old_secret(
     bureau: Bureau, grace: int, *, is_disabled: bool, then: list[str]
 ) -> None:
     bureau.answer(clients.ROTATE, {**ADDED, "grace_seconds": grace, "disabled": is_disabled})

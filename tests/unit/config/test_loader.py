@@ -213,7 +213,7 @@ def test_a_file_that_is_named_must_exist(tmp_path: Path, name: str) -> None:
         load(tmp_path / name, environment={})
 
 
-def test_a_ratio_below_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_ratio_below_zero_is_refused(tmp_path: Path) -> None:
     assert problems_of(tmp_path, "[tracing]\nsample_ratio = -0.1\n") == [
         f"{tmp_path}/fhirpub.toml: sample_ratio in [tracing]: must not be negative"
     ]

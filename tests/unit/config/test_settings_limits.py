@@ -13,7 +13,7 @@ from fhirpub.config.console import ConsoleConfig, console_base_url
 from fhirpub.config.retention import Policy, RetentionConfig, policies_of
 from fhirpub.config.webhooks import WebhooksConfig
 from tests.unit.config.files import loaded, problems_of
-from tests.unit.config.limits import WEBHOOKS_ABOVE_NOTHING
+from tests.unit.config.limits import WEBHOOKS_ABOVE_ZERO
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_setting_beyond_its_limit_is_refused(tmp_path: Path, text: str, proble
     assert line.removeprefix(f"{tmp_path / 'fhirpub.toml'}: ").startswith(problem)
 
 
-ABOVE_NOTHING = [
+ABOVE_ZERO = [
     ("admin", ["token_seconds"]),
     ("console", ["idle_minutes", "session_hours"]),
     ("auth", ["token_seconds", "assertion_token_seconds"]),
@@ -152,12 +152,12 @@ ABOVE_NOTHING = [
             "search_seconds",
         ],
     ),
-    ("webhooks", WEBHOOKS_ABOVE_NOTHING),
+    ("webhooks", WEBHOOKS_ABOVE_ZERO),
 ]
 
 
-@pytest.mark.parametrize(("group", "keys"), ABOVE_NOTHING)
-def test_what_would_refuse_every_request_must_be_above_nothing(
+@pytest.mark.parametrize(("group", "keys"), ABOVE_ZERO)
+def test_what_would_refuse_every_request_must_be_above_zero(
     tmp_path: Path, group: str, keys: list[str]
 ) -> None:
     text = "\n".join([f"[{group}]", *(f"{key} = 0" for key in keys)])
@@ -167,7 +167,7 @@ def test_what_would_refuse_every_request_must_be_above_nothing(
 
 def test_every_limit_of_webhooks_may_be_as_small_as_one() -> None:
     hints = get_type_hints(WebhooksConfig)
-    keys: dict[str, Any] = dict.fromkeys(WEBHOOKS_ABOVE_NOTHING, 1)
+    keys: dict[str, Any] = dict.fromkeys(WEBHOOKS_ABOVE_ZERO, 1)
 
     assert keys.keys() <= hints.keys()
     assert WebhooksConfig(**keys).held_days == 1

@@ -60,7 +60,7 @@ def test_all_pages_are_listed(bureau: Bureau) -> None:
 
 
 @pytest.mark.parametrize(("finished", "text"), [(None, "no"), (0, "yes")])
-def test_a_row_says_whether_an_order_is_finished(
+def test_a_row_states_whether_an_order_is_finished(
     bureau: Bureau, finished: int | None, text: str
 ) -> None:
     bureau.answer(operations.LIST, page({**ORDER, "finished": finished}))
@@ -73,7 +73,7 @@ def test_a_row_says_whether_an_order_is_finished(
     ]
 
 
-def test_an_empty_list_says_so(bureau: Bureau) -> None:
+def test_an_empty_list_is_one_sentence(bureau: Bureau) -> None:
     bureau.answer(operations.LIST, page())
 
     assert bureau.run(erase, "list").stdout == "Nothing was erased.\n"

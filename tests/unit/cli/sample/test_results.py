@@ -35,7 +35,7 @@ def test_a_value_has_its_unit_and_its_range() -> None:
     }
 
 
-def test_a_value_outside_of_its_range_says_so() -> None:
+def test_a_value_outside_of_its_range_is_interpreted() -> None:
     assert measured(17).elements()["interpretation"] == [interpretation("H")]
 
 

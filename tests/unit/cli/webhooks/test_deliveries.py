@@ -110,7 +110,7 @@ def test_the_attempts_of_a_delivery_are_a_table_below_it(bureau: Bureau) -> None
     assert lines[-1].endswith(f"-             -       status 502  {'x' * 60}")
 
 
-def test_a_delivery_without_attempts_says_so(bureau: Bureau) -> None:
+def test_a_delivery_without_attempts_ends_with_a_sentence(bureau: Bureau) -> None:
     bureau.answer(operations.SHOW, [a_delivery()])
 
     assert bureau.run(deliveries, "show", "evt_1").stdout.endswith("\nNo attempts yet.\n")
@@ -177,7 +177,7 @@ def test_a_replay_goes_on_until_nothing_is_left(bureau: Bureau) -> None:
     assert result.stderr == ""
 
 
-def test_a_replay_that_finds_nothing_says_so(bureau: Bureau) -> None:
+def test_a_replay_that_finds_nothing_prints_so(bureau: Bureau) -> None:
     bureau.answer(operations.REPLAY, replayed(0))
 
     result = bureau.run(deliveries, "replay", "evt_1")

@@ -63,7 +63,7 @@ async def test_a_service_that_is_not_there_is_an_error_of_the_system() -> None:
     ("misbehaviour", "message"),
     [("no-http", "the response is not HTTP"), ("closed", "the connection was closed")],
 )
-async def test_an_answer_that_is_none_is_named(
+async def test_an_answer_that_is_no_http_or_missing_is_named(
     receiver: Receiver, misbehaviour: Misbehaviour, message: str
 ) -> None:
     receiver.answer(Reply(misbehaviour=misbehaviour))

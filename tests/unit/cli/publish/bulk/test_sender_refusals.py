@@ -50,9 +50,9 @@ def test_what_was_created_is_accepted() -> None:
 def test_success_without_a_version_is_of_another_service(
     status: int, headers: dict[str, str]
 ) -> None:
-    said = f"{BASE} is not a service of this kind: {status} Reason. Is --url right?"
+    message = f"{BASE} is not a service of this kind: {status} Reason. Is --url right?"
 
-    assert refusal(status, OUTCOME, **headers) == said
+    assert refusal(status, OUTCOME, **headers) == message
 
 
 @pytest.mark.parametrize("status", [404, 405])
@@ -125,9 +125,7 @@ class Desk:
 
 async def test_responses_come_in_the_order_of_the_registrations_and_renew_the_patience() -> None:
     desk = Desk([response(201, {}, **AT), response(422, OUTCOME)])
-    patience = Patience(
-        60,
-    )
+    patience = Patience(60)
     patience._since = -1_000.0
     calls = SingleCalls(cast("Any", desk), patience)
 
