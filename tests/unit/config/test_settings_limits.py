@@ -8,9 +8,6 @@ from typing import Any, get_type_hints
 import pytest
 
 from fhirpub.config import loader
-from fhirpub.config.administration import AdminConfig, admin_base_url, admin_callers
-from fhirpub.config.console import ConsoleConfig, console_base_url
-from fhirpub.config.retention import Policy, RetentionConfig, policies_of
 from fhirpub.config.webhooks import WebhooksConfig
 from tests.unit.config.files import loaded, problems_of
 from tests.unit.config.limits import WEBHOOKS_ABOVE_ZERO
@@ -174,24 +171,6 @@ def test_every_limit_of_webhooks_may_be_as_small_as_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "policy"),
-    [
-        ("Patient after 1 days", ("Patient", (), 1)),
-        ("Patient after 999999 days", ("Patient", (), 999_999)),
-        (
-            "DiagnosticReport?status=entered-in-error,final after 90 days",
-            ("DiagnosticReport", ("entered-in-error", "final"), 90),
-        ),
-        ("Patient?status=final, after 1 days", ("Patient", ("final",), 1)),
-    ],
-)
-def test_a_policy_names_a_type_its_statuses_and_the_days(
-    text: str, policy: tuple[str, tuple[str, ...], int]
-) -> None:
-    assert policies_of(RetentionConfig(policies=[text])) == [Policy(text, *policy)]
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -210,43 +189,6 @@ def test_a_policy_in_another_form_is_refused(tmp_path: Path, text: str) -> None:
     (line,) = problems_of(tmp_path, f"[retention]\npolicies = ['{text}']")
 
     assert line.startswith(f"[retention] policies: {text!r} must be like 'DiagnosticReport?status")
-
-
-@pytest.mark.parametrize(
-    ("given", "url"),
-    [
-        ({"port": 8090}, "http://127.0.0.1:8090"),
-        ({"port": 8090, "host": "::1"}, "http://[::1]:8090"),
-        ({"base_url": "https://admin.example/a/"}, "https://admin.example/a"),
-    ],
-)
-def test_administration_has_its_own_url(given: dict[str, Any], url: str) -> None:
-    assert admin_base_url(AdminConfig(**given)) == url
-
-
-@pytest.mark.parametrize(
-    ("given", "url"),
-    [
-        ({}, "https://fhir.example/a"),
-        ({"port": 8091}, "http://127.0.0.1:8091"),
-        ({"port": 8091, "host": "::1"}, "http://[::1]:8091"),
-        ({"port": 8091, "base_url": "https://console.example/"}, "https://console.example"),
-        ({"base_url": "https://console.example"}, "https://console.example"),
-    ],
-)
-def test_the_console_has_the_url_of_the_service_unless_it_has_a_port(
-    given: dict[str, Any], url: str
-) -> None:
-    assert console_base_url(ConsoleConfig(**given), "https://fhir.example/a/") == url
-
-
-def test_a_caller_is_a_name_and_a_file_that_may_have_an_equals_sign() -> None:
-    config = AdminConfig(callers=["terraform=/etc/a=b.json", "x" * 64 + "=c"])
-
-    assert admin_callers(config) == {
-        "terraform": Path("/etc/a=b.json"),
-        "x" * 64: Path("c"),
-    }
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65, "é"])
