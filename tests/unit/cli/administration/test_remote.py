@@ -20,7 +20,8 @@ from fhirpub.errors import ConfigurationError, InvalidContent, NoSuchRecord
 from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.receiver import Receiver
 from tests.ports import free_port
-from tests.unit.cli.bureau import KEY, Bureau, Reply
+from tests.unit.cli.bureau import KEY, Bureau
+from tests.unit.cli.prepared import Reply
 
 REFUSED = "the service does not accept the key of --admin-key or FHIRPUB_ADMIN_KEY"
 NO_KEY = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,6 @@ from fhirpub.testing.certificate import Certificate, Misbehaviour
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from tests.ports import free_port
 from tests.waiting import until
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as running:
-        yield running
 
 
 def call(url: str, **more: str) -> Call:
