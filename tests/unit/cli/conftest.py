@@ -114,6 +114,18 @@ def bureau(prepared_server: PreparedServer) -> Iterator[Bureau]:
 
 
 @pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let standard streams count as terminals for questions and progress."""
+    for module in (
+        "administration.target",
+        "erasure.erase",
+        "progress_line",
+        "webhooks.deliveries",
+    ):
+        monkeypatch.setattr(f"fhirpub.cli.{module}.is_terminal", lambda _stream: True)
+
+
+@pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """Return a receiver of webhooks on a socket."""
     with Receiver() as running:

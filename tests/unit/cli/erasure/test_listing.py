@@ -12,6 +12,7 @@ from fhirpub.administration import tenants
 from fhirpub.administration.erasure import holds, operations
 from fhirpub.cli.erasure.erase import erase
 from tests.unit.cli.bureau import Bureau, run_without_store
+from tests.unit.cli.erasure.records import erased
 
 ORDER = {
     "tenant": "t-1",
@@ -127,17 +128,7 @@ def test_no_store_is_created_to_find_nothing_in_it(tmp_path: Path, words: tuple[
     assert not run_without_store(tmp_path, erase, *words).exists()
 
 
-ERASED = {
-    "type": "DiagnosticReport",
-    "id": "r-1",
-    "versions": 2,
-    "members": 3,
-    "documents": 4,
-    "documents_kept": 1,
-    "documents_later": 1_200,
-    "bytes": 9,
-    "is_complete": False,
-}
+ERASED = erased(documents_later=1_200, is_complete=False)
 
 
 def test_what_is_resumed_is_a_table_and_what_is_left_is_beside_it(bureau: Bureau) -> None:

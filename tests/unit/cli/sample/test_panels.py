@@ -9,13 +9,8 @@ import pytest
 
 from fhirpub.cli.sample.panels import PANELS, SHARES, Findings, conclusion_of, line_of
 from fhirpub.cli.sample.results import Measured, interpretation
+from tests.unit.cli.sample.report import REPORT
 
-REPORT: dict[str, Any] = {
-    "identifier": [{"system": "s", "value": "a-7"}],
-    "subject": {"reference": "Patient/p"},
-    "effectiveDateTime": "2025-01-01T08:00:00Z",
-    "specimen": [{"reference": "Specimen/1"}],
-}
 COUNT, CHEMISTRY, CULTURE, CHEST = PANELS
 
 

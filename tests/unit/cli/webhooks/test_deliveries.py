@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from fhirpub.administration import deliveries as operations
-from fhirpub.cli.webhooks import deliveries as module
 from fhirpub.cli.webhooks.deliveries import deliveries
 from tests.unit.cli.bureau import Bureau
 
@@ -185,11 +184,9 @@ def test_a_replay_that_finds_nothing_prints_so(bureau: Bureau) -> None:
     assert result.stdout.startswith("Nothing to replay: no delivery matches.\n")
 
 
-def test_on_a_terminal_the_number_grows_on_one_line(
-    bureau: Bureau, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_the_number_grows_on_one_line(bureau: Bureau) -> None:
     bureau.answer(operations.REPLAY, replayed(1_200, "x"), replayed(3))
-    monkeypatch.setattr(module, "is_terminal", lambda _stream: True)
 
     result = bureau.run(deliveries, "replay", "--dead")
 

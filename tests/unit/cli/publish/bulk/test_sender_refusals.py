@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from typing import Any, cast
 
 import pytest
-from tornado.httpclient import HTTPRequest, HTTPResponse
-from tornado.httputil import HTTPHeaders
+from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.publish.bulk.sender import NoneAccepted, Patience, SingleCalls, _refuse_useless
 from fhirpub.cli.publish.retries import Answered
 from fhirpub.fhir.strict_json import dumps
+from tests import canned
+from tests.canned import BASE
 
-BASE = "https://fhir.example.org"
 OUTCOME = {"resourceType": "OperationOutcome", "issue": [{"diagnostics": "why"}]}
 AT = {"Location": f"{BASE}/fhir/r4/DiagnosticReport/7/_history/1"}
 
 
 def response(status: int, body: Any = None, **headers: str) -> HTTPResponse:
-    buffer = BytesIO(b"" if body is None else dumps(body))
-    request = HTTPRequest(BASE)
-    return HTTPResponse(request, status, HTTPHeaders(headers), buffer, reason="Reason")
+    raw = b"" if body is None else dumps(body)
+    return canned.response(status, raw, reason="Reason", **headers)
 
 
 def refusal(status: int, body: Any = None, **headers: str) -> str:
