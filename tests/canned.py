@@ -42,11 +42,15 @@ class Canned:
         return found
 
 
-def response(status: int, body: Any = None, **headers: str) -> HTTPResponse:
-    """Return a response with a body of JSON."""
+def response(
+    status: int, body: Any = None, *, reason: str | None = None, **headers: str
+) -> HTTPResponse:
+    """Return a response with a body of JSON, or of bytes as they are."""
     given = HTTPHeaders({name.replace("_", "-"): value for name, value in headers.items()})
-    raw = io.BytesIO(json.dumps(body or {}).encode())
-    return HTTPResponse(HTTPRequest(BASE), status, headers=given, buffer=raw)
+    raw = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
+    return HTTPResponse(
+        HTTPRequest(BASE), status, headers=given, buffer=io.BytesIO(raw), reason=reason
+    )
 
 
 def created(version: int = 1, **headers: str) -> HTTPResponse:
@@ -81,12 +85,14 @@ def outcome(*issues: dict[str, Any]) -> dict[str, Any]:
     return {"resourceType": "OperationOutcome", "issue": list(issues)}
 
 
-def issue(code: str, *places: str, severity: str = "error") -> dict[str, Any]:
+def issue(
+    code: str, *places: str, severity: str = "error", text: str = "It is wrong."
+) -> dict[str, Any]:
     """Return an issue of the service."""
     return {
         "severity": severity,
         "code": "processing",
         "details": {"coding": [{"code": code}]},
-        "diagnostics": "It is wrong.",
+        "diagnostics": text,
         "expression": list(places),
     }

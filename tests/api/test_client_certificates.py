@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 import ssl
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -17,6 +15,7 @@ from fhirpub.config.loader import load
 from fhirpub.config.settings import Config, ServerConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.tokens import claims_of
 
 HEADER = "X-Client-Cert"
 READ = "/fhir/r4/DiagnosticReport?_count=1"
@@ -50,11 +49,6 @@ def bound(service: RunningService) -> Integrator:
     """Return a client that has a token for our certificate."""
     lab = service.integrator()
     return replace(lab, token=ask(lab, OURS).json["access_token"])
-
-
-def claims_of(token: str) -> dict[str, Any]:
-    claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
-    return claims
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -20,18 +17,10 @@ from click.testing import CliRunner, Result
 from fhirpub.administration.operation import Operation
 from fhirpub.administration.table import OPERATIONS
 from fhirpub.cli.commands import Reporting
+from tests.unit.cli.prepared import Reply
 
 KEY = "bootstrap-key"
 BASE = "/admin/v1"
-
-
-@dataclass(frozen=True)
-class Reply:
-    """An answer with a status of its own."""
-
-    status: int
-    body: Any
-    media_type: str = "application/json"
 
 
 @dataclass(frozen=True)
@@ -114,37 +103,3 @@ def _find(method: str, path: str) -> tuple[Operation, dict[str, Any]]:
         if match and operation.method == method:
             return operation, {name: unquote(text) for name, text in match.groupdict().items()}
     raise AssertionError(f"there is no operation {method} {path}")
-
-
-@contextmanager
-def open_bureau() -> Iterator[Bureau]:
-    """Serve an interface on a socket until the block ends."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            reply = bureau.take(self.command, self.path, dict(self.headers), body)
-            content = reply.body
-            if not isinstance(content, bytes):
-                content = json.dumps(content).encode()
-            self.send_response(reply.status)
-            self.send_header("Content-Type", reply.media_type)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - names of methods
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    bureau = Bureau(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield bureau
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

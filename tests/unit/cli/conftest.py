@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from fhirpub.cli.commands import COMMANDS, Reporting
-from tests.unit.cli.bureau import Bureau, open_bureau
+from fhirpub.testing.receiver import Receiver
+from tests.unit.cli.bureau import Bureau
+from tests.unit.cli.prepared import PreparedServer, Reply, open_server
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -76,48 +75,58 @@ class Stub:
     token_answer: tuple[int, dict[str, str], Any] = (200, {}, {"access_token": "a.b.c"})
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
-    def answer(self, path: str) -> tuple[int, dict[str, str], Any]:
+    def take(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> Reply | None:
+        """Note a request and return its answer; of the status 0: none."""
+        assert method == "POST", f"{method} {path} is not prepared"
+        self.requests.append((path, dict(headers), body))
+        status, own, content = self._answer(path)
+        return Reply(status, content, headers=own) if status else None
+
+    def _answer(self, path: str) -> tuple[int, dict[str, str], Any]:
         if path == "/oauth/token":
             return self.token_answer
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
+@pytest.fixture(scope="session")
+def prepared_server() -> Iterator[PreparedServer]:
+    """Return the server of all tests whose answers are prepared."""
+    with open_server() as server:
+        yield server
+
+
 @pytest.fixture
-def stub() -> Iterator[Stub]:
+def stub(prepared_server: PreparedServer) -> Iterator[Stub]:
     """Serve prepared responses on a socket."""
-    stub = Stub()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            length = int(self.headers["Content-Length"])
-            stub.requests.append((self.path, dict(self.headers), self.rfile.read(length)))
-            status, headers, body = stub.answer(self.path)
-            if status == 0:
-                self.close_connection = True
-                return
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    stub.address = f"http://127.0.0.1:{server.server_port}"
-    yield stub
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    stub = Stub(prepared_server.url)
+    with prepared_server.answered_by(stub):
+        yield stub
 
 
 @pytest.fixture
-def bureau() -> Iterator[Bureau]:
+def bureau(prepared_server: PreparedServer) -> Iterator[Bureau]:
     """Serve an interface for administration with prepared answers."""
-    with open_bureau() as bureau:
+    bureau = Bureau(prepared_server.url)
+    with prepared_server.answered_by(bureau):
         yield bureau
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let standard streams count as terminals for questions and progress."""
+    for module in (
+        "administration.target",
+        "erasure.erase",
+        "progress_line",
+        "webhooks.deliveries",
+    ):
+        monkeypatch.setattr(f"fhirpub.cli.{module}.is_terminal", lambda _stream: True)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """Return a receiver of webhooks on a socket."""
+    with Receiver() as running:
+        yield running

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import webbrowser
 from pathlib import Path
@@ -19,6 +18,7 @@ from fhirpub.cli.console import console
 from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.receiver import Receiver
 from tests.ports import free_port
+from tests.tokens import claims_of
 
 LINK = {"url": "https://a.example/console/in?x", "expires_in": 120}
 
@@ -47,7 +47,7 @@ def claims(body: bytes) -> tuple[Any, Any]:
     fields = parse_qs(body.decode())
     assert fields["client_assertion_type"] == [TYPE]
     (assertion,) = fields["client_assertion"]
-    found = json.loads(base64.urlsafe_b64decode(assertion.split(".")[1] + "=="))
+    found = claims_of(assertion)
     return found["sub"], found["aud"]
 
 

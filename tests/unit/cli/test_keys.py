@@ -14,7 +14,7 @@ def test_keys_are_listed(bureau: Bureau) -> None:
     assert bureau.only() == ("keys list", {})
 
 
-def test_a_list_of_no_keys_says_what_creates_one(bureau: Bureau) -> None:
+def test_a_list_of_no_keys_names_what_creates_one(bureau: Bureau) -> None:
     bureau.answer(operations.LIST, [])
 
     result = bureau.run(keys, "list")

@@ -30,15 +30,13 @@ from fhirpub.plugin_host.sources import available
 from tests.element_tables import tables
 from tests.plugin_examples import write_metadata
 
-TABLES = tables()
-
 
 def blueprints() -> dict[str, Blueprint]:
     """Return the plans of all types that can be registered."""
     found = {}
-    for name in TABLES.resource_types():
+    for name in tables().resource_types():
         try:
-            found[name] = blueprint(name, TABLES)
+            found[name] = blueprint(name, tables())
         except PluginError:
             continue
     return found
@@ -50,7 +48,7 @@ PLANS = blueprints()
 @pytest.fixture(scope="module")
 def schemas() -> Schemas:
     """The schemas of all these types together: compiling them one by one takes longer."""
-    brought = {name: resource(name, TABLES) for name in PLANS if name not in TABLES.held}
+    brought = {name: resource(name, tables()) for name in PLANS if name not in tables().held}
     return Schemas(brought)
 
 
@@ -76,7 +74,7 @@ def test_every_declaration_names_only_what_its_type_has(schemas: Schemas) -> Non
 
 def declared_in(plan: Blueprint) -> ResourceType:
     """Return the declaration of the new ``rules.py``, without its schema."""
-    files = files_of(plan, TABLES)
+    files = files_of(plan, tables())
     source = re.sub(r"\n    schemas=.*\n", "\n", files[f"{plan.package}/rules.py"])
     module: dict[str, Any] = {"__file__": "rules.py"}
     exec(compile(source, plan.package, "exec"), module)
@@ -120,7 +118,7 @@ def test_documents_below_elements_are_declared_as_documents() -> None:
     ],
 )
 def test_new_files_are_formatted_and_without_blame(name: str, tmp_path: Path) -> None:
-    for path, text in files_of(PLANS[name], TABLES).items():
+    for path, text in files_of(PLANS[name], tables()).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
 
@@ -131,7 +129,7 @@ def test_new_files_are_formatted_and_without_blame(name: str, tmp_path: Path) ->
 
 
 def test_a_type_that_the_service_has_a_schema_of_brings_none() -> None:
-    assert not [file for file in files_of(PLANS["Observation"], TABLES) if "schema" in file]
+    assert not [file for file in files_of(PLANS["Observation"], tables()) if "schema" in file]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +148,7 @@ def test_a_type_that_cannot_be_registered_is_refused_with_the_reason(
     name: str, words: str
 ) -> None:
     with pytest.raises(PluginError) as refusal:
-        blueprint(name, TABLES)
+        blueprint(name, tables())
 
     assert str(refusal.value).startswith(words) or str(refusal.value).endswith(words)
 

@@ -10,10 +10,7 @@ import pytest
 
 from fhirpub.cli.plugin_commands import _file_in, _with_config, load_commands
 from fhirpub.errors import ConfigurationError, PluginError
-from tests.unit.plugin_host.conftest import install
 from tests.unit.plugin_host.installing import Install
-
-__all__ = ["install"]
 
 SOURCE = """
 import click

@@ -10,18 +10,6 @@ from fhirpub.cli import progress_line
 from fhirpub.cli.progress_line import ProgressLine
 
 
-class Stderr:
-    """What was written to standard error."""
-
-    def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
-        self._captured = captured
-        self._text = ""
-
-    def getvalue(self) -> str:
-        self._text += self._captured.readouterr().err
-        return self._text
-
-
 class Clock:
     now = 1_000.0
 
@@ -36,33 +24,26 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.fixture
-def file(capsys: pytest.CaptureFixture[str]) -> Stderr:
-    return Stderr(capsys)
-
-
-@pytest.fixture
-def terminal(file: Stderr, monkeypatch: pytest.MonkeyPatch) -> Stderr:
-    monkeypatch.setattr(progress_line, "is_terminal", lambda _stream: True)
-    return file
-
-
 def words(text: str) -> Callable[[], str]:
     return lambda: text
 
 
-def test_a_line_on_a_terminal_covers_the_one_before(terminal: Stderr, clock: Clock) -> None:
+@pytest.mark.usefixtures("terminal")
+def test_a_line_on_a_terminal_covers_the_one_before(
+    capsys: pytest.CaptureFixture[str], clock: Clock
+) -> None:
     line = ProgressLine(at_once=True)
 
     line.show(words("one"))
     clock.now += 0.11
     line.show(words("two"))
 
-    assert terminal.getvalue() == f"\r{'one':<70}\r{'two':<70}"
+    assert capsys.readouterr().err == f"\r{'one':<70}\r{'two':<70}"
 
 
+@pytest.mark.usefixtures("terminal")
 def test_a_line_on_a_terminal_stays_for_a_tenth_of_a_second(
-    terminal: Stderr, clock: Clock
+    capsys: pytest.CaptureFixture[str], clock: Clock
 ) -> None:
     line = ProgressLine(at_once=True)
 
@@ -70,20 +51,24 @@ def test_a_line_on_a_terminal_stays_for_a_tenth_of_a_second(
     clock.now += 0.09
     line.show(words("two"))
 
-    assert "two" not in terminal.getvalue()
+    assert "two" not in capsys.readouterr().err
 
 
-def test_elsewhere_a_line_is_written_each_ten_seconds(file: Stderr, clock: Clock) -> None:
+def test_elsewhere_a_line_is_written_each_ten_seconds(
+    capsys: pytest.CaptureFixture[str], clock: Clock
+) -> None:
     line = ProgressLine(at_once=True)
 
     for number in range(4):
         line.show(words(str(number)))
         clock.now += 5.0
 
-    assert file.getvalue() == "0\n2\n"
+    assert capsys.readouterr().err == "0\n2\n"
 
 
-def test_what_is_over_soon_writes_nothing(file: Stderr, clock: Clock) -> None:
+def test_what_is_over_soon_writes_nothing(
+    capsys: pytest.CaptureFixture[str], clock: Clock
+) -> None:
     line = ProgressLine(at_once=False)
 
     line.show(words("one"))
@@ -91,35 +76,40 @@ def test_what_is_over_soon_writes_nothing(file: Stderr, clock: Clock) -> None:
     line.show(words("two"))
     line.end()
 
-    assert file.getvalue() == ""
+    assert capsys.readouterr().err == ""
 
 
-def test_what_takes_longer_is_described_when_its_time_has_come(file: Stderr, clock: Clock) -> None:
+def test_what_takes_longer_is_described_when_its_time_has_come(
+    capsys: pytest.CaptureFixture[str], clock: Clock
+) -> None:
     line = ProgressLine(at_once=False)
 
     clock.now += 10.0
     line.show(words("one"))
 
-    assert file.getvalue() == "one\n"
+    assert capsys.readouterr().err == "one\n"
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_text_behind_a_line_on_a_terminal_begins_below_it(
-    terminal: Stderr, clock: Clock
+    capsys: pytest.CaptureFixture[str], clock: Clock
 ) -> None:
     line = ProgressLine(at_once=True)
     line.end()
-    assert terminal.getvalue() == ""
+    assert capsys.readouterr().err == ""
 
     line.show(words("one"))
     line.end()
 
-    assert terminal.getvalue().endswith(" \n")
+    assert capsys.readouterr().err.endswith(" \n")
 
 
-def test_elsewhere_nothing_is_written_at_the_end(file: Stderr, clock: Clock) -> None:
+def test_elsewhere_nothing_is_written_at_the_end(
+    capsys: pytest.CaptureFixture[str], clock: Clock
+) -> None:
     line = ProgressLine(at_once=True)
 
     line.show(words("one"))
     line.end()
 
-    assert file.getvalue() == "one\n"
+    assert capsys.readouterr().err == "one\n"

@@ -86,6 +86,24 @@ def test_only_plugins_that_are_off_are_named_as_not_enabled() -> None:
     assert "encounter" not in off
 
 
+def test_hooks_are_listed_as_words_below_their_names() -> None:
+    text = CliRunner().invoke(plugins, ["--hooks"]).output
+
+    assert text.startswith(
+        "fhirpub_resource_types()\n"
+        "  Return the resource types that this plugin adds.\n"
+        "\n"
+        "  It is called when a process starts, and by commands that need the types.\n"
+        "\n"
+        "  Returns:\n"
+        "      The types. Several plugins may be enabled; each adds its own.\n"
+        "  Version 1. Implemented by: diagnosticreport\n"
+        "\n"
+        "fhirpub_key_provider()\n"
+    )
+    assert "  Version 1. Implemented by: no enabled plugin\n" in text
+
+
 def test_each_hook_is_listed_with_what_it_is_for() -> None:
     listed = json.loads(CliRunner().invoke(plugins, ["--hooks", "--json"]).output)
 

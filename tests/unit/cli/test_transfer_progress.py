@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from fhirpub.cli import transfer
 from fhirpub.cli.transfer import _other, _Rate
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
 from fhirpub.storage.transfer import Progress
 
 
-def test_progress_has_the_rate_and_the_time_that_is_left() -> None:
-    rate = _Rate()
-    rate._began = time.monotonic() - 100
+@pytest.fixture
+def rate(monkeypatch: pytest.MonkeyPatch) -> _Rate:
+    """Return the rate of a transfer that began 100 seconds ago."""
+    readings = iter([7.0, 107.0])
+    monkeypatch.setattr(transfer, "time", SimpleNamespace(monotonic=lambda: next(readings)))
+    return _Rate()
 
+
+def test_progress_has_the_rate_and_the_time_that_is_left(rate: _Rate) -> None:
     text = rate.describe(Progress(total=3_000, copied=600, there=400))
 
     assert text == "1,000 of 3,000 versions, 10/s, 200 s left"
 
 
-def test_more_than_was_counted_leaves_no_time() -> None:
-    rate = _Rate()
-    rate._began = time.monotonic() - 100
-
+def test_more_than_was_counted_leaves_no_time(rate: _Rate) -> None:
     assert rate.describe(Progress(total=5, copied=1_000)).endswith(", 0 s left")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WEBHOOKS_ABOVE_NOTHING = [
+WEBHOOKS_ABOVE_ZERO = [
     "in_flight",
     "in_flight_per_endpoint",
     "rate_per_endpoint",

@@ -43,6 +43,7 @@ def test_administration_is_not_served_unless_set() -> None:
         ({"port": 9}, "http://127.0.0.1:9"),
         ({"port": 9, "host": "::1"}, "http://[::1]:9"),
         ({"port": 9, "base_url": "https://a.example/b/"}, "https://a.example/b"),
+        ({"base_url": "https://admin.example/a/"}, "https://admin.example/a"),
     ],
 )
 def test_the_audience_of_operators_is_the_url_without_a_slash(
@@ -52,9 +53,14 @@ def test_the_audience_of_operators_is_the_url_without_a_slash(
 
 
 def test_callers_are_names_with_files() -> None:
-    config = AdminConfig(callers=["a=b=c", "wrong", "A.b_-9=/d"])
+    callers = ["a=b=c", "wrong", "A.b_-9=/d", "terraform=/etc/a=b.json", "x" * 64 + "=c"]
 
-    assert admin_callers(config) == {"a": Path("b=c"), "A.b_-9": Path("/d")}
+    assert admin_callers(AdminConfig(callers=callers)) == {
+        "a": Path("b=c"),
+        "A.b_-9": Path("/d"),
+        "terraform": Path("/etc/a=b.json"),
+        "x" * 64: Path("c"),
+    }
 
 
 @pytest.mark.parametrize("given", [{"callers": ["a=b"]}, {"bootstrap_key_hash": "0f" * 32}])

@@ -22,6 +22,11 @@ ISSUER = "https://login.example.org"
     [
         ({}, "https://fhir.example.org"),
         ({"base_url": "https://console.example.org/"}, "https://console.example.org"),
+        ({"base_url": "https://console.example.org"}, "https://console.example.org"),
+        (
+            {"port": 8091, "base_url": "https://console.example.org/"},
+            "https://console.example.org",
+        ),
         (
             {"base_url": "https://console.example.org", "port": 8090},
             "https://console.example.org",
@@ -35,6 +40,10 @@ def test_browsers_reach_the_console_at_its_own_url_port_or_that_of_the_service(
     settings: dict[str, Any], url: str
 ) -> None:
     assert console_base_url(ConsoleConfig(**settings), SERVICE) == url
+
+
+def test_the_path_of_the_url_of_the_service_is_kept() -> None:
+    assert console_base_url(ConsoleConfig(), "https://fhir.example/a/") == "https://fhir.example/a"
 
 
 @pytest.mark.parametrize(

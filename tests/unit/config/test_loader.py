@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from fhirpub.config.loader import (
     misspelt_variables,
     port_contradictions,
     reference,
-    variable,
 )
 from fhirpub.config.monitoring import MetricsConfig
 from fhirpub.config.reader import setting
@@ -167,20 +167,6 @@ def test_a_collector_may_be_named_by_a_url(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "[limits]\nrequest_bytes = 7\ndrain_bytes = 7\n",
-        "[auth]\nsecret_days = 36500\ntoken_seconds = 3153600000\n",
-        "[server]\nport = 65535\n",
-        "[fhir]\npage_size = 100\n",
-        "[storage]\nkeys_file = 'a'\n[webhooks]\nkeys_file = 'a'\n",
-    ],
-)
-def test_settings_at_their_limits_contradict_nothing(tmp_path: Path, text: str) -> None:
-    loaded(tmp_path, text)
-
-
-@pytest.mark.parametrize(
     ("text", "start"),
     [
         ("[fhir]\norganization_namespaces = ['a']", "[fhir] organization_namespaces: 'a' is not"),
@@ -188,17 +174,8 @@ def test_settings_at_their_limits_contradict_nothing(tmp_path: Path, text: str) 
         ("[terminology]\nassume = ['a']", "[terminology] assume: 'a' is not an absolute URI"),
         ("[server]\ncertificate_header = 'A'", "[server] certificate_header needs trusted_pr"),
         ("[auth]\nsecret_days = 36501", "[auth] secret_days must be at most 36500"),
-        ("[auth]\ntoken_seconds = 3153600001", "[auth] token_seconds must be at most 315360000"),
+        ("[auth]\ntoken_seconds = 3153600001", "[auth] token_seconds must be at most 3153600000"),
         ("[tracing]\nendpoint = 'a'", "[tracing] endpoint must start with http:// or https://"),
-        (
-            "[plugins]\nenvironment = 'development'\n[auth]\nenvironment = 'production'",
-            "[plugins] environment: development writes what exceptions say to the log",
-        ),
-        (
-            "[storage]\nkeys_file = 'a'\n[webhooks]\nkeys_file = 'b'",
-            "[webhooks] keys_file is an older name of [storage] keys_file: set only one",
-        ),
-        ("[limits]\nsearch_values = 0", "[limits] search_values must be above 0"),
     ],
 )
 def test_a_contradiction_is_named(tmp_path: Path, text: str, start: str) -> None:
@@ -209,11 +186,12 @@ def test_a_contradiction_is_named(tmp_path: Path, text: str, start: str) -> None
 
 @pytest.mark.parametrize("name", ["none.toml", "fhirpub.toml"])
 def test_a_file_that_is_named_must_exist(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+    message = f"{re.escape(name)}: cannot be read: No such file"
+    with pytest.raises(ConfigurationError, match=message):
         load(tmp_path / name, environment={})
 
 
-def test_a_ratio_below_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_ratio_below_zero_is_refused(tmp_path: Path) -> None:
     assert problems_of(tmp_path, "[tracing]\nsample_ratio = -0.1\n") == [
         f"{tmp_path}/fhirpub.toml: sample_ratio in [tracing]: must not be negative"
     ]
@@ -294,9 +272,3 @@ def test_the_reference_has_the_groups_of_the_plugins_that_are_named() -> None:
 
 def test_the_reference_of_no_plugin_has_the_built_in_groups_alone() -> None:
     assert "[diagnosticreport]" not in reference([])
-
-
-def test_a_variable_that_is_not_set_is_an_empty_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FHIRPUB_X", raising=False)
-
-    assert variable("FHIRPUB_X") == ""

@@ -25,6 +25,13 @@ def test_nothing_is_erased_unless_set() -> None:
         ("Patient?status=final after 10 days", "Patient", ("final",), 10),
         ("Patient?status=final,in-error after 10 days", "Patient", ("final", "in-error"), 10),
         ("Patient?status=final,,a, after 10 days", "Patient", ("final", "a"), 10),
+        ("Patient?status=final, after 1 days", "Patient", ("final",), 1),
+        (
+            "DiagnosticReport?status=entered-in-error,final after 90 days",
+            "DiagnosticReport",
+            ("entered-in-error", "final"),
+            90,
+        ),
     ],
 )
 def test_a_policy_is_a_type_statuses_and_days(

@@ -48,11 +48,6 @@ def test_a_link_in_the_working_directory_that_leads_nowhere_is_refused(
         load(environment={})
 
 
-def test_a_named_file_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"none\.toml: cannot be read: No such file"):
-        load(tmp_path / "none.toml", environment={})
-
-
 @pytest.mark.parametrize("content", [b"[server", b"\xff\xfe"])
 def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "f.toml"
@@ -123,8 +118,6 @@ def test_an_enabled_plugin_has_a_group_of_its_own(tmp_path: Path) -> None:
         ("[admin]\ntoken_seconds = 0", "[admin] token_seconds must be above 0"),
         ("[admin]\nport = 8080\ncallers = ['a=b']", "[admin] port: must differ from that of [ser"),
         ("[auth]\ntoken_seconds = 0", "[auth] token_seconds must be above 0"),
-        ("[auth]\nsecret_days = 36501", "[auth] secret_days must be at most 36500"),
-        ("[auth]\ntoken_seconds = 3153600001", "[auth] token_seconds must be at most 3153600000"),
         ("[storage]\ndeadline_seconds = 0", "[storage] deadline_seconds must be above 0"),
         ("[limits]\nbody_seconds = 0", "[limits] body_seconds must be above 0"),
         ("[limits]\nidle_seconds = 0", "[limits] idle_seconds must be above 0"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.config.webhooks import WebhooksConfig, webhook_contradictions
-from tests.unit.config.limits import WEBHOOKS_ABOVE_NOTHING
+from tests.unit.config.limits import WEBHOOKS_ABOVE_ZERO
 
 CONNECT = "connect_seconds must be above 0 and at most timeout_seconds"
 NAME = "service_name must consist of letters, digits, . _ and -"
@@ -99,8 +99,8 @@ def test_a_setting_beyond_its_limit_is_named(given: dict[str, Any], problem: str
     assert contradictions(**given) == [problem]
 
 
-@pytest.mark.parametrize("name", WEBHOOKS_ABOVE_NOTHING)
-def test_a_limit_of_nothing_is_named_once(name: str) -> None:
+@pytest.mark.parametrize("name", WEBHOOKS_ABOVE_ZERO)
+def test_a_limit_of_zero_is_named_once(name: str) -> None:
     assert contradictions(**{name: 0}) == [f"{name} must be above 0"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,11 @@ from fhirpub.cli.administration.remote import RemoteRefusal, open_remote
 from fhirpub.errors import ConfigurationError, InvalidContent, NoSuchRecord
 from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.receiver import Receiver
+from tests.canned import issue, outcome
 from tests.ports import free_port
-from tests.unit.cli.bureau import KEY, Bureau, Reply
+from tests.tokens import claims_of
+from tests.unit.cli.bureau import KEY, Bureau
+from tests.unit.cli.prepared import Reply
 
 REFUSED = "the service does not accept the key of --admin-key or FHIRPUB_ADMIN_KEY"
 NO_KEY = (
@@ -47,16 +49,6 @@ def key_file(folder: Path, **changes: Any) -> Path:
     file = folder / "ana.key.json"
     file.write_text(json.dumps({"name": "ana", **private, **changes}))
     return file
-
-
-def outcome(*texts: str, code: str = "invalid", **issue: Any) -> dict[str, Any]:
-    details = {"coding": [{"code": code}]}
-    issues = [{"diagnostics": text, "details": details, **issue} for text in texts]
-    return {"resourceType": "OperationOutcome", "issue": issues}
-
-
-def claims_of(token: str) -> Any:
-    return json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
 
 
 @pytest.mark.parametrize("end", ["", "/", "/admin/v1", "/admin/v1/"])
@@ -232,9 +224,8 @@ def test_an_operation_without_a_body_has_no_type_of_one(
 
 
 def test_texts_of_refusals_have_their_places(bureau: Bureau) -> None:
-    body = outcome("is wrong", expression=["name"])
-    body["issue"] += outcome("and that")["issue"]
-    bureau.answer(tenants.LIST, Reply(400, body))
+    issues = [issue("invalid", "name", text="is wrong"), issue("invalid", text="and that")]
+    bureau.answer(tenants.LIST, Reply(400, outcome(*issues)))
 
     with pytest.raises(RemoteRefusal, match=r"^name: is wrong; and that$"):
         ask(bureau.url, tenants.LIST)
@@ -252,14 +243,14 @@ def test_another_success_than_the_one_of_the_operation_is_a_refusal(bureau: Bure
 
 
 def test_issues_of_another_object_are_no_refusal_of_the_service(bureau: Bureau) -> None:
-    bureau.answer(tenants.LIST, Reply(400, {**outcome("x"), "resourceType": "Bundle"}))
+    bureau.answer(tenants.LIST, Reply(400, {**outcome(issue("x")), "resourceType": "Bundle"}))
 
     with pytest.raises(RemoteRefusal, match=r"HTTP status 400 is no response"):
         ask(bureau.url, tenants.LIST)
 
 
 def test_a_key_that_is_not_accepted_is_named(bureau: Bureau) -> None:
-    bureau.answer(tenants.LIST, Reply(401, outcome("unknown key", code="token-invalid")))
+    bureau.answer(tenants.LIST, Reply(401, outcome(issue("token-invalid", text="unknown key"))))
 
     with pytest.raises(RemoteRefusal) as refusal:
         ask(bureau.url, tenants.LIST)
@@ -269,7 +260,7 @@ def test_a_key_that_is_not_accepted_is_named(bureau: Bureau) -> None:
 
 def test_a_record_that_is_unknown_is_named_as_in_a_store(bureau: Bureau) -> None:
     text = "there is no client x y"
-    bureau.answer(clients.SHOW, Reply(404, outcome(text, code="record-unknown")))
+    bureau.answer(clients.SHOW, Reply(404, outcome(issue("record-unknown", text=text))))
 
     with pytest.raises(NoSuchRecord) as refusal:
         ask(bureau.url, clients.SHOW, client="x y")
@@ -278,7 +269,7 @@ def test_a_record_that_is_unknown_is_named_as_in_a_store(bureau: Bureau) -> None
 
 
 def test_the_same_text_of_another_problem_is_a_refusal(bureau: Bureau) -> None:
-    bureau.answer(clients.SHOW, Reply(404, outcome("there is no client x", code="other")))
+    bureau.answer(clients.SHOW, Reply(404, outcome(issue("other", text="there is no client x"))))
 
     with pytest.raises(RemoteRefusal, match=r"^there is no client x$"):
         ask(bureau.url, clients.SHOW, client="x")

@@ -44,39 +44,10 @@ def test_a_default_audience_is_no_warning_in_a_sandbox() -> None:
     assert warnings_of(Config(limits=LimitsConfig(connections=64))) == []
 
 
-@pytest.mark.parametrize(
-    ("issuer", "words"),
-    [
-        (
-            "https://fhir.example.org",
-            "[auth] issuer is still an example: https://fhir.example.org",
-        ),
-        ("http://fhir.lab", "[auth] issuer should be an https:// URL"),
-        ("https://fhir.lab", ""),
-        ("", ""),
-    ],
-)
-def test_an_issuer_that_is_an_example_or_without_tls_is_a_warning(issuer: str, words: str) -> None:
-    config = production()
-    config = replace(config, auth=replace(config.auth, issuer=issuer))
-
-    found = warnings_of(config)
-
-    assert len(found) == bool(words)
-    assert all(text.startswith(words) for text in found)
-
-
 def test_production_without_a_trusted_proxy_is_a_warning() -> None:
     (warning,) = warnings_of(production(trusted_proxies=[]))
 
     assert warning.startswith("[server] trusted_proxies is not set: all clients appear to have")
-
-
-@pytest.mark.parametrize("network", ["0.0.0.0/0", "::/0"])
-def test_a_trusted_proxy_that_is_every_address_is_a_warning(network: str) -> None:
-    (warning,) = warnings_of(production(trusted_proxies=["127.0.0.1", network]))
-
-    assert warning.startswith(f"[server] trusted_proxies: {network}: every client can claim any")
 
 
 def test_production_without_an_audit_trail_is_a_warning() -> None:
@@ -107,18 +78,15 @@ def test_every_warning_says_what_to_do() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("base_url", "said"),
-    [
-        ("https://console.example.net", []),
-        ("http://10.1.0.9:8080", ["the console has no passkeys: passkeys are bound to the name"]),
-    ],
-)
-def test_a_console_to_which_no_person_can_be_invited_is_a_warning(
-    base_url: str, said: list[str]
-) -> None:
-    console = ConsoleConfig(enabled=True, base_url=base_url)
+def test_a_console_to_which_no_person_can_be_invited_is_a_warning() -> None:
+    console = ConsoleConfig(enabled=True, base_url="http://10.1.0.9:8080")
 
-    found = warnings_of(replace(Config(), console=console))
+    (warning,) = warnings_of(replace(Config(), console=console))
 
-    assert [text[: len(wanted)] for text, wanted in zip(found, said, strict=True)] == said
+    assert warning.startswith("the console has no passkeys: passkeys are bound to the name")
+
+
+def test_a_console_at_a_name_with_tls_is_no_warning() -> None:
+    console = ConsoleConfig(enabled=True, base_url="https://console.example.net")
+
+    assert warnings_of(replace(Config(), console=console)) == []

@@ -11,9 +11,14 @@ from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.settings import Config, ServerConfig
 from tests.unit.cli.advice.configs import production
 
+READABLE = "readable from all networks without a token: name an internal address"
+
 
 def warnings_of(config: Config) -> list[str]:
-    return [finding.text for finding in advise(config)]
+    """Return what is found, of which everything must be a warning."""
+    found = [*advise(config)]
+    assert {finding.level for finding in found} <= {"warning"}
+    return [finding.text for finding in found]
 
 
 def config_of(host: str, **server: object) -> Config:
@@ -33,17 +38,17 @@ def test_an_internal_address_needs_no_url() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "metrics", "is_warned"),
+    ("host", "port", "metrics", "messages"),
     [
-        ("127.0.0.1", 9100, "0.0.0.0", True),
-        ("127.0.0.1", 9100, "::", True),
-        ("127.0.0.1", 0, "0.0.0.0", False),
-        ("127.0.0.1", 9100, "127.0.0.1", False),
-        ("0.0.0.0", 9100, "0.0.0.0", False),
+        ("127.0.0.1", 9100, "0.0.0.0", [f"[metrics] host 0.0.0.0: {READABLE}"]),
+        ("127.0.0.1", 9100, "::", [f"[metrics] host ::: {READABLE}"]),
+        ("127.0.0.1", 0, "0.0.0.0", []),
+        ("127.0.0.1", 9100, "127.0.0.1", []),
+        ("0.0.0.0", 9100, "0.0.0.0", []),
     ],
 )
 def test_metrics_that_are_more_open_than_the_service_are_a_warning(
-    host: str, port: int, metrics: str, *, is_warned: bool
+    host: str, port: int, metrics: str, messages: list[str]
 ) -> None:
     config = replace(
         config_of(host, base_url="https://fhir.lab"),
@@ -52,11 +57,7 @@ def test_metrics_that_are_more_open_than_the_service_are_a_warning(
 
     found = [one for one in warnings_of(config) if one.startswith("[metrics]")]
 
-    said = (
-        f"[metrics] host {metrics}: readable from all networks without a token:"
-        " name an internal address"
-    )
-    assert found == [said] * is_warned
+    assert found == messages
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,8 @@ def test_metrics_that_are_more_open_than_the_service_are_a_warning(
     [
         (["10.0.0.0/8"], []),
         (["0.0.0.0/0"], ["0.0.0.0/0"]),
+        (["127.0.0.1", "0.0.0.0/0"], ["0.0.0.0/0"]),
+        (["127.0.0.1", "::/0"], ["::/0"]),
         (["::/0", "10.0.0.1", "10.0.0.1/0"], ["::/0", "10.0.0.1/0"]),
         (["10.0.0.9/8"], []),
     ],
@@ -76,27 +79,35 @@ def test_proxies_that_are_every_address_are_a_warning(proxies: list[str], wide: 
     ]
 
 
+def issued_by(issuer: str) -> Config:
+    config = production()
+    return replace(config, auth=replace(config.auth, issuer=issuer))
+
+
+@pytest.mark.parametrize("issuer", ["https://fhir.lab", "https://myexample.org", ""])
+def test_an_issuer_of_its_own_name_is_no_warning(issuer: str) -> None:
+    assert warnings_of(issued_by(issuer)) == []
+
+
 @pytest.mark.parametrize(
-    ("issuer", "said"),
+    ("issuer", "message"),
     [
-        ("https://fhir.lab", None),
+        ("https://fhir.example.org", "is still an example: https://fhir.example.org"),
         ("https://fhir.example.org/x", "is still an example"),
         ("https://example.com", "is still an example"),
-        ("https://myexample.org", None),
         ("http://fhir.lab", "should be an https:// URL"),
     ],
 )
-def test_an_issuer_is_a_url_of_its_own(issuer: str, said: str | None) -> None:
-    config = production()
+def test_an_issuer_that_is_an_example_or_without_tls_is_a_warning(
+    issuer: str, message: str
+) -> None:
+    (warning,) = warnings_of(issued_by(issuer))
 
-    found = warnings_of(replace(config, auth=replace(config.auth, issuer=issuer)))
-
-    assert len(found) == (said is not None)
-    assert all(one.startswith(f"[auth] issuer {said}") for one in found)
+    assert warning.startswith(f"[auth] issuer {message}")
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("http://fhir.lab", "should be the https:// URL"),
         ("", "should be the https:// URL"),
@@ -104,10 +115,10 @@ def test_an_issuer_is_a_url_of_its_own(issuer: str, said: str | None) -> None:
         ("https://example:8080", "is still an example"),
     ],
 )
-def test_a_url_in_production_is_the_one_that_clients_use(url: str, said: str) -> None:
+def test_a_url_in_production_is_the_one_that_clients_use(url: str, message: str) -> None:
     (warning,) = warnings_of(production(base_url=url))
 
-    assert warning.startswith(f"[server] base_url {said}")
+    assert warning.startswith(f"[server] base_url {message}")
 
 
 def test_names_and_protection_are_no_matter_outside_production() -> None:
@@ -117,10 +128,16 @@ def test_names_and_protection_are_no_matter_outside_production() -> None:
     assert warnings_of(replace(config, auth=replace(config.auth, environment="sandbox"))) == []
 
 
-@pytest.mark.parametrize(("issuer", "is_warned"), [("", True), ("https://login.lab", False)])
-def test_a_console_without_passkeys_needs_a_provider(issuer: str, *, is_warned: bool) -> None:
+def with_console_at_an_address(issuer: str) -> Config:
     console = ConsoleConfig(enabled=True, base_url="https://192.0.2.1", oidc_issuer=issuer)
+    return replace(production(), console=console)
 
-    found = warnings_of(replace(production(), console=console))
 
-    assert [one.startswith("the console has no passkeys: ") for one in found] == [True] * is_warned
+def test_a_console_without_passkeys_needs_a_provider() -> None:
+    (warning,) = warnings_of(with_console_at_an_address(""))
+
+    assert warning.startswith("the console has no passkeys: ")
+
+
+def test_a_console_with_a_provider_needs_no_passkeys() -> None:
+    assert warnings_of(with_console_at_an_address("https://login.lab")) == []

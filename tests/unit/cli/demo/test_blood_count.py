@@ -43,7 +43,7 @@ def test_the_correction_changes_one_result(tmp_path: Path) -> None:
     assert revised.entry["resource"]["presentedForm"][0]["title"] == "corrected.pdf"
 
 
-def test_the_corrected_report_says_what_was_corrected_and_why(tmp_path: Path) -> None:
+def test_the_corrected_report_states_what_was_corrected_and_why(tmp_path: Path) -> None:
     first = first_submission(tmp_path).entry["resource"]
     revised = revised_submission(tmp_path)
 

@@ -228,7 +228,7 @@ def test_an_interrupted_command_is_finished_by_the_next(
         assert asyncio.run(read(config, NEW)) == tenants
 
 
-def test_an_interruption_says_to_repeat_the_command(
+def test_an_interruption_prints_to_repeat_the_command(
     ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:

@@ -52,10 +52,10 @@ async def test_interrupted_orders_are_completed_page_by_page() -> None:
     assert erased == [{"after": ""}, {"after": "next"}]
 
 
+@pytest.mark.usefixtures("terminal")
 async def test_progress_is_shown_on_a_terminal_and_ends_with_its_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_line, "is_terminal", lambda _stream: True)
     monkeypatch.setattr(progress_line, "_SECONDS_ON_TERMINAL", 0)
 
     async def act(_orders: Sequence[int]) -> dict[str, Any]:
@@ -68,10 +68,10 @@ async def test_progress_is_shown_on_a_terminal_and_ends_with_its_line(
     assert capsys.readouterr().err == "".join(f"\r{text:<70}" for text in shown) + "\n"
 
 
+@pytest.mark.usefixtures("terminal")
 async def test_a_line_is_ended_before_an_error_is_printed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_line, "is_terminal", lambda _stream: True)
     monkeypatch.setattr(progress_line, "_SECONDS_ON_TERMINAL", 0)
 
     async def act(_orders: Sequence[int]) -> dict[str, Any]:

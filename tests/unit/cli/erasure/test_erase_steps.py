@@ -14,23 +14,8 @@ from click.testing import CliRunner, Result
 
 from fhirpub.administration.erasure import operations
 from fhirpub.cli.administration.target import Target
-from fhirpub.cli.erasure import erase as module
 from fhirpub.cli.erasure.erase import _Options, _patients_meant, _reports_meant, _run
-
-
-def erased(id_: str, **fields: Any) -> dict[str, Any]:
-    usual = {
-        "type": "DiagnosticReport",
-        "id": id_,
-        "versions": 1,
-        "members": 2,
-        "documents": 3,
-        "documents_kept": 0,
-        "documents_later": 0,
-        "bytes": 9,
-        "is_complete": True,
-    }
-    return usual | fields
+from tests.unit.cli.erasure.records import erased
 
 
 class Service:
@@ -49,7 +34,7 @@ class Service:
             return {"erased": [], "refused": [], "following": None}
         if self.interrupts:
             raise KeyboardInterrupt
-        rows = [erased(name.partition("/")[2]) for name in given["resources"]]
+        rows = [erased(id=name.partition("/")[2]) for name in given["resources"]]
         return {"erased": rows, "refused": self.refused}
 
     def run(self, work: Any, *, creates_store: bool) -> Any:
@@ -62,7 +47,7 @@ class Service:
 
 
 def page(*ids: str, moved: Sequence[str] = (), following: int | None = None) -> dict[str, Any]:
-    return {"planned": [erased(one) for one in ids], "moved": [*moved], "following": following}
+    return {"planned": [erased(id=one) for one in ids], "moved": [*moved], "following": following}
 
 
 def run(service: Service, answer: str = "", **options: Any) -> Result:
@@ -80,12 +65,6 @@ def run(service: Service, answer: str = "", **options: Any) -> Result:
         _run(cast("Target", service), "t", {"reports": ["a"]}, _Options(**usual | options))
 
     return CliRunner().invoke(command, input=answer)
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let standard input be a terminal."""
-    monkeypatch.setattr(module, "is_terminal", lambda _stream: True)
 
 
 def test_everything_that_is_planned_is_erased_after_what_was_interrupted() -> None:
@@ -120,7 +99,7 @@ def test_a_dry_run_only_plans() -> None:
 
 
 def test_a_dry_run_names_nothing_that_is_left_to_do() -> None:
-    later = {"planned": [erased("a", documents_later=3)], "moved": [], "following": None}
+    later = {"planned": [erased(id="a", documents_later=3)], "moved": [], "following": None}
 
     assert run(Service(later), dry_run=True).stderr == ""
 
@@ -189,7 +168,11 @@ def test_an_interruption_names_how_to_complete_it() -> None:
 
 
 def test_what_was_erased_before_is_named() -> None:
-    planned = {"planned": [erased("a"), erased("b", versions=0)], "moved": [], "following": None}
+    planned = {
+        "planned": [erased(id="a"), erased(id="b", versions=0)],
+        "moved": [],
+        "following": None,
+    }
 
     done = run(Service(planned), dry_run=True)
 

@@ -54,7 +54,7 @@ def test_what_is_on_hold_is_listed_for_a_tenant(bureau: Bureau) -> None:
     assert bureau.only() == ("hold list", {"tenant": "t-1"})
 
 
-def test_an_empty_list_says_so(bureau: Bureau) -> None:
+def test_an_empty_list_is_one_sentence(bureau: Bureau) -> None:
     bureau.answer(holds.LIST, [])
 
     assert bureau.run(hold, "list", "--tenant", "t-1").stdout == "Nothing is on hold.\n"

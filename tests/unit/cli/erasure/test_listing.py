@@ -12,6 +12,7 @@ from fhirpub.administration import tenants
 from fhirpub.administration.erasure import holds, operations
 from fhirpub.cli.erasure.erase import erase
 from tests.unit.cli.bureau import Bureau, run_without_store
+from tests.unit.cli.erasure.records import erased
 
 ORDER = {
     "tenant": "t-1",
@@ -60,7 +61,7 @@ def test_all_pages_are_listed(bureau: Bureau) -> None:
 
 
 @pytest.mark.parametrize(("finished", "text"), [(None, "no"), (0, "yes")])
-def test_a_row_says_whether_an_order_is_finished(
+def test_a_row_states_whether_an_order_is_finished(
     bureau: Bureau, finished: int | None, text: str
 ) -> None:
     bureau.answer(operations.LIST, page({**ORDER, "finished": finished}))
@@ -73,7 +74,7 @@ def test_a_row_says_whether_an_order_is_finished(
     ]
 
 
-def test_an_empty_list_says_so(bureau: Bureau) -> None:
+def test_an_empty_list_is_one_sentence(bureau: Bureau) -> None:
     bureau.answer(operations.LIST, page())
 
     assert bureau.run(erase, "list").stdout == "Nothing was erased.\n"
@@ -127,17 +128,7 @@ def test_no_store_is_created_to_find_nothing_in_it(tmp_path: Path, words: tuple[
     assert not run_without_store(tmp_path, erase, *words).exists()
 
 
-ERASED = {
-    "type": "DiagnosticReport",
-    "id": "r-1",
-    "versions": 2,
-    "members": 3,
-    "documents": 4,
-    "documents_kept": 1,
-    "documents_later": 1_200,
-    "bytes": 9,
-    "is_complete": False,
-}
+ERASED = erased(documents_later=1_200, is_complete=False)
 
 
 def test_what_is_resumed_is_a_table_and_what_is_left_is_beside_it(bureau: Bureau) -> None:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fhirpub.cli.erasure.printing import records_of, rest_of
-
-
-def erased(**changes: Any) -> dict[str, Any]:
-    usual: dict[str, Any] = {
-        "type": "DiagnosticReport",
-        "id": "1",
-        "versions": 2,
-        "members": 3,
-        "documents": 4,
-        "documents_kept": 5,
-        "bytes": 6,
-        "documents_later": 0,
-        "is_complete": True,
-    }
-    return usual | changes
+from tests.unit.cli.erasure.records import erased
 
 
 def test_an_erasure_is_a_row_with_its_numbers() -> None:
-    assert records_of([erased()]) == [
+    assert records_of([erased(id="1", documents_kept=5, bytes=6)]) == [
         {
             "resource": "DiagnosticReport/1",
             "versions": 2,

@@ -13,6 +13,7 @@ from fhirpub.administration.erasure import operations
 from fhirpub.administration.erasure.work import MAX_AT_ONCE
 from fhirpub.cli.erasure.restore import restore
 from tests.unit.cli.bureau import Bureau, run_without_store
+from tests.unit.cli.erasure.records import erased
 
 
 def an_id(number: int) -> str:
@@ -45,19 +46,9 @@ def a_hold(number: int = 1, *, tenant: str = "t-1") -> dict[str, Any]:
     }
 
 
-def erased(**changes: Any) -> dict[str, Any]:
-    one = {
-        "type": "DiagnosticReport",
-        "id": an_id(1),
-        "versions": 1,
-        "members": 2,
-        "documents": 0,
-        "documents_kept": 0,
-        "documents_later": 0,
-        "bytes": 9,
-        "is_complete": True,
-    }
-    return {"erased": [one | changes], "refused": []}
+def answer(**changes: Any) -> dict[str, Any]:
+    """Return the answer to orders of one report."""
+    return {"erased": [erased(id=an_id(1), **changes)], "refused": []}
 
 
 @pytest.fixture
@@ -72,11 +63,11 @@ def write(file: Path, *records: Any) -> None:
 def test_an_order_is_repeated_as_one_that_is_not_carried_out(bureau: Bureau, file: Path) -> None:
     write(file, an_order())
     bureau.answer(tenants.LIST, [{"id": "t-1"}])
-    bureau.answer(operations.REPEAT, erased())
+    bureau.answer(operations.REPEAT, answer())
 
     shown = bureau.json(restore, "--erasures", str(file))
 
-    assert shown == {"erased": erased()["erased"], "unknown_tenants": []}
+    assert shown == {"erased": answer()["erased"], "unknown_tenants": []}
     (asked,) = bureau.asked[1:]
     assert asked.command == operations.REPEAT.command
     assert asked.arguments == {
@@ -88,7 +79,7 @@ def test_an_order_is_repeated_as_one_that_is_not_carried_out(bureau: Bureau, fil
 def test_erasures_come_before_holds_that_would_forbid_them(bureau: Bureau, file: Path) -> None:
     write(file, a_hold(), an_order())
     bureau.answer(tenants.LIST, [{"id": "t-1"}])
-    bureau.answer(operations.REPEAT, erased())
+    bureau.answer(operations.REPEAT, answer())
 
     bureau.json(restore, "--erasures", str(file))
 
@@ -102,7 +93,7 @@ def test_erasures_come_before_holds_that_would_forbid_them(bureau: Bureau, file:
 def test_each_tenant_gets_its_own(bureau: Bureau, file: Path) -> None:
     write(file, an_order(2, tenant="t-2"), an_order(1), a_hold(3, tenant="t-2"))
     bureau.answer(tenants.LIST, [{"id": "t-1"}, {"id": "t-2"}, {"id": "t-3"}])
-    bureau.answer(operations.REPEAT, erased())
+    bureau.answer(operations.REPEAT, answer())
 
     bureau.json(restore, "--erasures", str(file))
 
@@ -165,7 +156,7 @@ def test_every_line_that_was_not_exported_is_named_and_nothing_is_done(
 def test_what_is_left_to_know_is_printed_apart(bureau: Bureau, file: Path) -> None:
     write(file, an_order())
     bureau.answer(tenants.LIST, [{"id": "t-1"}])
-    bureau.answer(operations.REPEAT, erased(documents_later=2))
+    bureau.answer(operations.REPEAT, answer(documents_later=2))
 
     result = bureau.run(restore, "--erasures", str(file))
 

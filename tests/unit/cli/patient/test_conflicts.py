@@ -44,7 +44,7 @@ def test_a_conflict_on_two_pages_is_shown_as_it_was_found_last(bureau: Bureau) -
     ]
 
 
-def test_without_conflicts_that_is_said(bureau: Bureau) -> None:
+def test_without_conflicts_one_sentence_is_printed(bureau: Bureau) -> None:
     bureau.answer(patients.CONFLICTS, page())
 
     result = bureau.run(patient, *CONFLICTS)
@@ -53,24 +53,35 @@ def test_without_conflicts_that_is_said(bureau: Bureau) -> None:
     assert result.stderr == ""
 
 
-@pytest.mark.parametrize("more", [-1, 0, 1])
-def test_no_page_is_asked_for_beyond_the_limit(bureau: Bureau, more: int) -> None:
-    names = [f"i-{number}" for number in range(MAX_CONFLICTS + more)]
+CUT = f"There may be more than these {MAX_CONFLICTS:,}.\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "pages", "shown", "note"),
+    [
+        (MAX_CONFLICTS - 1, 2, MAX_CONFLICTS - 1, ""),
+        (MAX_CONFLICTS, 1, MAX_CONFLICTS, CUT),
+        (MAX_CONFLICTS + 1, 1, MAX_CONFLICTS, CUT),
+    ],
+)
+def test_no_page_is_asked_for_beyond_the_limit(
+    bureau: Bureau, count: int, pages: int, shown: int, note: str
+) -> None:
+    names = [f"i-{number}" for number in range(count)]
     bureau.answer(patients.CONFLICTS, page(*names, following="x"), page())
 
     result = bureau.run(patient, *CONFLICTS, "--json")
 
-    is_cut = more >= 0
-    assert result.stderr == f"There may be more than these {MAX_CONFLICTS:,}.\n" * is_cut
-    assert len(bureau.asked) == 2 - is_cut
-    assert result.stdout.count("i-") == min(len(names), MAX_CONFLICTS)
+    assert result.stderr == note
+    assert len(bureau.asked) == pages
+    assert result.stdout.count("i-") == shown
 
 
 def test_no_store_is_created_to_find_nothing_in_it(tmp_path: Path) -> None:
     assert not run_without_store(tmp_path, patient, *CONFLICTS).exists()
 
 
-def test_a_line_says_how_much_was_read_of_all_pages(
+def test_a_line_states_how_much_was_read_of_all_pages(
     bureau: Bureau, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress_line, "_SECONDS_BETWEEN_LINES", 0)

@@ -57,7 +57,7 @@ def test_a_patient_of_whom_nothing_was_stated_has_no_table(bureau: Bureau) -> No
 
 
 @pytest.mark.parametrize(("count", "is_cut"), [(999, False), (1_000, True)])
-def test_a_cut_list_says_so(bureau: Bureau, count: int, *, is_cut: bool) -> None:
+def test_a_cut_list_is_marked_as_cut(bureau: Bureau, count: int, *, is_cut: bool) -> None:
     bureau.answer(patients.SHOW, shown(count))
 
     text = bureau.run(patient, *SHOW, "p-1").stdout

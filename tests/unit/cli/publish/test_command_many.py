@@ -10,10 +10,10 @@ import pytest
 
 from fhirpub.testing.service import Integrator
 from tests.bodies import register_body
+from tests.unit.cli.publish.services import PUBLISHED
 
 CREDENTIALS = {"FHIRPUB_CLIENT_ID": "the-id", "FHIRPUB_CLIENT_SECRET": "the-secret"}
 OUTCOME = {"resourceType": "OperationOutcome", "issue": []}
-PUBLISHED: Any = (201, {"Location": "https://a.example/fhir/r4/DiagnosticReport/7/_history/1"}, {})
 
 
 def publish(run: Any, lab: Integrator, *words: str, stdin: str = "") -> Any:

@@ -78,7 +78,7 @@ def test_words_that_belong_together_are_taken(files: list[str], given: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("files", "given", "said"),
+    ("files", "given", "message"),
     [
         ([], {}, "Missing argument 'FILE.json...'."),
         ([], {"report": OUT}, "Missing argument 'FILE.json...'."),
@@ -95,12 +95,12 @@ def test_words_that_belong_together_are_taken(files: list[str], given: dict[str,
     ],
 )
 def test_words_that_do_not_belong_together_are_refused(
-    files: list[str], given: dict[str, Any], said: str
+    files: list[str], given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(click.UsageError) as refused:
         words(*files, **given).check()
 
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
 
 
 def test_the_folder_of_documents_is_one_of_the_service() -> None:

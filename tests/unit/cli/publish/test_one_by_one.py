@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
-from fhirpub.app.context import create_context
 from fhirpub.cli.publish.one_by_one import publish_each
 from fhirpub.cli.publish.outcome import Outcome
-from fhirpub.cli.publish.service import Service
-from fhirpub.config.settings import Config
-from fhirpub.runtime.clock import now_ms
 from tests.bodies import register_body
-
-TYPES = create_context(Config(), clock=now_ms).types
-PUBLISHED: Any = (201, {"Location": "https://a.example/fhir/r4/DiagnosticReport/7/_history/1"}, {})
+from tests.unit.cli.publish.services import PUBLISHED, service_at
 
 
 def write(folder: Path, *names: str, **changes: Any) -> list[str]:
@@ -27,8 +21,7 @@ def write(folder: Path, *names: str, **changes: Any) -> list[str]:
 
 
 async def publish(stub: Any, *files: str, documents: tuple[Path, ...] = ()) -> list[Outcome]:
-    service = Service(base=stub.address, grant={}, cacert=None, types=TYPES, limit=10**7)
-    return await publish_each(service, files, documents, as_json=True)
+    return await publish_each(service_at(stub.address), files, documents, as_json=True)
 
 
 def bodies(stub: Any) -> list[Any]:

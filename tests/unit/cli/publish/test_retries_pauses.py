@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from io import BytesIO
 from typing import Any
 
 import pytest
-from tornado.httpclient import HTTPRequest, HTTPResponse
-from tornado.httputil import HTTPHeaders
+from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.http_client import Call
 from fhirpub.cli.publish.retries import (
@@ -20,14 +18,14 @@ from fhirpub.cli.publish.retries import (
     retry_after,
     send_until_answered,
 )
+from tests import canned
 
 CALL = Call(method="POST", url="https://fhir.example.org/x")
 
 
 def response(status: int, after: str | None = None) -> HTTPResponse:
-    headers = HTTPHeaders({} if after is None else {"Retry-After": after})
-    request = HTTPRequest(CALL.url)
-    return HTTPResponse(request, status, headers, BytesIO(b""), reason="Reason")
+    headers = {} if after is None else {"Retry_After": after}
+    return canned.response(status, b"", reason="Reason", **headers)
 
 
 class Line:

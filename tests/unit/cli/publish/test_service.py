@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fhirpub.cli.publish.service import Service, ServiceOptions, check_cacert, service_of
-from fhirpub.cli.publish.service_options import with_service
 from fhirpub.config.settings import Config
 from fhirpub.testing.certificate import Certificate
 
@@ -90,23 +89,21 @@ def test_a_text_that_is_no_url_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "is_noted"),
-    [
-        ("http://a.example", True),
-        ("https://a.example", False),
-        ("http://127.0.0.1:1", False),
-        ("http://[::1]:1", False),
-        ("http://localhost", False),
-        ("http://localhost.example", True),
-    ],
+    "url", ["https://a.example", "http://127.0.0.1:1", "http://[::1]:1", "http://localhost"]
 )
-def test_a_service_elsewhere_without_tls_is_noted(url: str, *, is_noted: bool) -> None:
+def test_a_service_with_tls_or_on_this_machine_is_not_noted(url: str) -> None:
     _, result = run(replace(USUAL, url=url))
 
-    note = (
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("url", ["http://a.example", "http://localhost.example"])
+def test_a_service_elsewhere_without_tls_is_noted(url: str) -> None:
+    _, result = run(replace(USUAL, url=url))
+
+    assert result.stderr == (
         f"Note: {url} is not encrypted: others on the network can read the secret and the report\n"
     )
-    assert result.stderr == note * is_noted
 
 
 def test_documents_are_next_to_a_report_unless_they_have_a_folder() -> None:
@@ -136,19 +133,3 @@ def test_a_file_without_a_certificate_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(click.BadParameter, match="has no certificate in PEM form"):
         checked(tmp_path / "c.pem")
-
-
-@click.command()
-@with_service
-@click.option("--other")
-def shown(service_options: ServiceOptions, other: str) -> None:
-    click.echo(f"{service_options!r} {other}")
-
-
-def test_the_options_of_a_command_become_one_value(tmp_path: Path) -> None:
-    file = Certificate.create(tmp_path, name="a").file
-    words = ["--url", "u", "--audience", "a", "--cacert", str(file), "--other", "o"]
-
-    options = ServiceOptions(url="u", audience="a", cacert=file)
-    assert CliRunner().invoke(shown, words).stdout == f"{options!r} o\n"
-    assert CliRunner().invoke(shown, []).stdout == f"{USUAL!r} None\n"

@@ -29,6 +29,13 @@ def entry(type_name: str, **others: Any) -> dict[str, Any]:
     return {"name": name, "resource": {"resourceType": type_name}, **others}
 
 
+def reporting(*forms: Any) -> dict[str, Any]:
+    """Return the entry of a report with documents."""
+    report = entry("DiagnosticReport")
+    report["resource"]["presentedForm"] = [*forms]
+    return report
+
+
 @pytest.fixture
 def pdf(tmp_path: Path) -> Path:
     file = tmp_path / "blood count.pdf"
@@ -79,17 +86,21 @@ def test_a_file_without_a_report_is_refused(raw: bytes, words: str) -> None:
         Submission.from_json(raw)
 
 
-def test_an_attachment_carries_its_data_and_their_hash(pdf: Path) -> None:
+def without_date(pdf: Path) -> dict[str, Any]:
+    """Return a document as a report has it that names it by path."""
     data = pdf.read_bytes()
-    os.utime(pdf, ns=(WRITTEN_NS, WRITTEN_NS))
-
-    assert attachment(pdf) == {
+    return {
         "contentType": "application/pdf",
         "title": "blood count.pdf",
         "data": base64.b64encode(data).decode(),
         "hash": hashlib.sha256(data).hexdigest(),
-        "creation": "2023-11-14T22:13:20.123Z",
     }
+
+
+def test_an_attachment_carries_its_data_and_their_hash(pdf: Path) -> None:
+    os.utime(pdf, ns=(WRITTEN_NS, WRITTEN_NS))
+
+    assert attachment(pdf) == {**without_date(pdf), "creation": "2023-11-14T22:13:20.123Z"}
 
 
 def test_a_document_of_unknown_kind_is_bytes(tmp_path: Path) -> None:
@@ -113,9 +124,7 @@ def test_a_name_that_is_not_utf_8_is_a_title_all_the_same(tmp_path: Path) -> Non
 
 def test_documents_follow_those_that_are_there(pdf: Path) -> None:
     there = {"url": "https://documents.example/1"}
-    report = entry("DiagnosticReport")
-    report["resource"]["presentedForm"] = [there]
-    submission = Submission.from_json(parameters(report))
+    submission = Submission.from_json(parameters(reporting(there)))
 
     submission.attach([pdf, pdf])
 
@@ -141,23 +150,33 @@ def test_without_documents_nothing_is_added() -> None:
     assert json.loads(submission.to_json()) == json.loads(parameters(entry("DiagnosticReport")))
 
 
-def test_a_list_of_documents_that_is_none_is_refused(pdf: Path) -> None:
+def test_documents_in_an_object_are_refused(pdf: Path) -> None:
     submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm={})))
 
     with pytest.raises(UnusableSubmission, match="must be an array"):
         submission.attach([pdf])
 
 
-def test_what_a_file_states_about_a_document_is_kept(pdf: Path) -> None:
+@pytest.mark.parametrize("is_beside", [True, False], ids=["beside", "within"])
+def test_what_a_file_states_about_a_document_is_kept(pdf: Path, *, is_beside: bool) -> None:
     stated = {"contentType": "application/dicom", "title": "Scan", "hash": "AAAA"}
-    form = {"url": pdf.name, **stated}
-    submission = Submission.from_json(parameters(entry("DiagnosticReport", presentedForm=[form])))
+    elsewhere = {"url": "https://a/x.pdf"}
+    forms = [{"url": pdf.name} | more for more in (stated, {"title": "Mine"}, {})]
+    report = reporting(*forms, elsewhere)
+    if is_beside:
+        report["presentedForm"] = report["resource"].pop("presentedForm")
+    submission = Submission.from_json(parameters(report))
 
     submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
 
     (sent,) = json.loads(submission.to_json())["parameter"]
-    data = base64.b64encode(pdf.read_bytes()).decode()
-    assert sent["presentedForm"] == [{**stated, "data": data}]
+    found = without_date(pdf)
+    assert (sent if is_beside else sent["resource"])["presentedForm"] == [
+        {**found, **stated},
+        {**found, "title": "Mine"},
+        found,
+        elsewhere,
+    ]
 
 
 def test_numbers_keep_their_digits() -> None:
@@ -166,31 +185,17 @@ def test_numbers_keep_their_digits() -> None:
     assert b"1.100" in Submission.from_json(raw).to_json()
 
 
-def test_what_is_no_attachment_is_left_as_it_is() -> None:
-    report = {"resourceType": "DiagnosticReport", "presentedForm": [7, {"url": "a.pdf"}]}
+def test_what_is_no_attachment_is_left_as_it_is(pdf: Path) -> None:
+    submission = Submission.from_json(parameters(reporting(7, {"url": pdf.name})))
 
-    submission = Submission.from_json(parameters({"name": "diagnosticReport", "resource": report}))
+    assert submission.paths == [pdf.name]
+    submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
+    assert json.loads(submission.to_json()) == json.loads(
+        parameters(reporting(7, without_date(pdf)))
+    )
 
-    assert submission.paths == ["a.pdf"]
 
-
-def test_a_report_of_forms_that_are_none_has_no_documents() -> None:
-    report = {"resourceType": "DiagnosticReport", "presentedForm": [7, None]}
-
-    submission = Submission.from_json(parameters({"name": "diagnosticReport", "resource": report}))
+def test_a_report_of_forms_that_are_no_attachments_has_no_documents() -> None:
+    submission = Submission.from_json(parameters(reporting(7, None)))
 
     assert not submission.has_documents
-
-
-def test_a_document_is_read_and_keeps_what_its_report_says_of_it(pdf: Path) -> None:
-    forms = [{"url": pdf.name, "title": "Mine"}, {"url": pdf.name}, {"url": "https://a/x.pdf"}]
-    report = {"resourceType": "DiagnosticReport", "presentedForm": forms}
-    submission = Submission.from_json(parameters({"name": "diagnosticReport", "resource": report}))
-
-    submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
-
-    named, plain, elsewhere = submission.entry["resource"]["presentedForm"]
-    assert [named["title"], plain["title"]] == ["Mine", pdf.name]
-    assert named["data"] == plain["data"] == base64.b64encode(pdf.read_bytes()).decode()
-    assert ("url" in named, "url" in plain) == (False, False)
-    assert elsewhere == {"url": "https://a/x.pdf"}

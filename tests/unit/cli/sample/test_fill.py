@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,11 +22,16 @@ from fhirpub.tenant import Tenant
 
 FIRST_DAY = date(2025, 1, 1)
 WHOLE = Plan(seed="a", first_day=FIRST_DAY, patients=2)
-FURTHER = {
-    number: steps[1].action if len(steps) > 1 else ""
-    for number in range(60)
-    for steps in [list(WHOLE.steps(number))]
-}
+
+
+@cache
+def further() -> dict[int, str]:
+    """Return what happens to each of 60 reports later; empty: nothing."""
+    return {
+        number: steps[1].action if len(steps) > 1 else ""
+        for number in range(60)
+        for steps in [list(WHOLE.steps(number))]
+    }
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ async def lab(tmp_path: Path) -> AsyncIterator[Lab]:
 
 
 def number_of(action: str) -> int:
-    return next(number for number, found in FURTHER.items() if found == action)
+    return next(number for number, found in further().items() if found == action)
 
 
 async def test_reports_are_registered_once(lab: Lab) -> None:

@@ -9,19 +9,21 @@ import pytest
 
 from fhirpub.cli.sample.panels import PANELS, SHARES, Findings, conclusion_of, line_of
 from fhirpub.cli.sample.results import Measured, interpretation
+from tests.unit.cli.sample.report import REPORT
 
-REPORT: dict[str, Any] = {
-    "identifier": [{"system": "s", "value": "a-7"}],
-    "subject": {"reference": "Patient/p"},
-    "effectiveDateTime": "2025-01-01T08:00:00Z",
-    "specimen": [{"reference": "Specimen/1"}],
-}
 COUNT, CHEMISTRY, CULTURE, CHEST = PANELS
 
 
 def found(panel: Any, number: int = 300) -> list[Findings]:
     random = Random(7)
     return [panel.find(random, REPORT) for _ in range(number)]
+
+
+def resistant_in(findings: Findings) -> list[str]:
+    """Return the ids of the results that are resistant."""
+    return [
+        one["id"] for one in findings.results if one["valueCodeableConcept"]["text"] == "Resistant"
+    ]
 
 
 def values_of(findings: Findings) -> dict[str, float]:
@@ -107,24 +109,64 @@ def test_a_culture_without_growth_tests_no_antibiotic() -> None:
         assert one.lines == ("Culture: no growth",)
 
 
-def test_a_culture_with_growth_names_what_is_resistant() -> None:
+def test_a_culture_with_growth_tests_each_antibiotic() -> None:
     for one in found(CULTURE):
         first, *tests = one.results
         if not tests:
             continue
         name = first["valueCodeableConcept"]["text"]
-        resistant = []
         for result, line in zip(tests, one.lines[1:], strict=True):
             word = result["valueCodeableConcept"]["text"]
             code = {"Susceptible": "S", "Resistant": "R"}[word]
             drug = result["code"]["text"].removesuffix(" susceptibility")
             assert result["interpretation"] == [interpretation(code)]
             assert (line[:43].strip(), line[43:]) == (drug, word)
-            resistant += [drug] * (word == "Resistant")
-        end = f", resistant to {' and to '.join(resistant)}" if resistant else ""
-        assert one.conclusion == f"{name} in significant numbers{end}."
         assert one.lines[0] == f"Culture: {name}, > 10^5 CFU/mL"
         assert [result["id"] for result in tests] == ["cip", "sxt", "nit", "amc"]
+
+
+@pytest.mark.parametrize(
+    ("resistant", "end"),
+    [
+        (
+            ["sxt"],
+            "resistant to Trimethoprim and sulfamethoxazole",
+        ),
+        (
+            ["cip", "nit"],
+            "resistant to Ciprofloxacin and to Nitrofurantoin",
+        ),
+        (
+            ["sxt", "nit", "amc"],
+            (
+                "resistant to Trimethoprim and sulfamethoxazole and to Nitrofurantoin "
+                "and to Amoxicillin and clavulanate"
+            ),
+        ),
+    ],
+)
+def test_the_conclusion_of_a_culture_names_what_is_resistant(
+    resistant: list[str], end: str
+) -> None:
+    conclusions = {
+        one.conclusion
+        for one in found(CULTURE, 1_000)
+        if one.conclusion.startswith("Escherichia coli") and resistant_in(one) == resistant
+    }
+
+    assert conclusions == {f"Escherichia coli in significant numbers, {end}."}
+
+
+def test_the_conclusion_of_a_culture_without_resistance_names_the_bacteria_alone() -> None:
+    conclusions = {one.conclusion for one in found(CULTURE) if not resistant_in(one)}
+
+    assert conclusions == {
+        "No growth after 48 hours.",
+        "Escherichia coli in significant numbers.",
+        "Klebsiella pneumoniae in significant numbers.",
+        "Proteus mirabilis in significant numbers.",
+        "Enterococcus faecalis in significant numbers.",
+    }
 
 
 def test_most_bacteria_are_susceptible_and_the_first_is_the_most_frequent() -> None:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fhirpub.cli.sample.results import Measured, concept, interpretation, observation
+from tests.unit.cli.sample.report import REPORT
 
-REPORT: dict[str, Any] = {
-    "identifier": [{"system": "s", "value": "a-7"}],
-    "subject": {"reference": "Patient/p"},
-    "effectiveDateTime": "2025-01-01T08:00:00Z",
-    "specimen": [{"reference": "Specimen/1"}],
-}
 UNIT = {"unit": "g/dL", "system": "http://unitsofmeasure.org", "code": "g/dL"}
 
 
@@ -35,7 +28,7 @@ def test_a_value_has_its_unit_and_its_range() -> None:
     }
 
 
-def test_a_value_outside_of_its_range_says_so() -> None:
+def test_a_value_outside_of_its_range_is_interpreted() -> None:
     assert measured(17).elements()["interpretation"] == [interpretation("H")]
 
 

@@ -9,8 +9,6 @@ import pytest
 from fhirpub.cli.scaffold.example import EXAMPLE_PARTS, example_of
 from tests.element_tables import tables
 
-TABLES = tables()
-
 
 @pytest.mark.parametrize(
     ("path", "expected"),
@@ -38,16 +36,16 @@ TABLES = tables()
 def test_an_example_has_only_what_is_required_or_the_first_that_describes(
     path: str, expected: Any
 ) -> None:
-    assert example_of(path, TABLES) == expected
+    assert example_of(path, tables()) == expected
 
 
 def test_an_element_below_a_type_may_be_empty() -> None:
-    assert example_of("Patient.communication", TABLES) == {"language": {"text": "example"}}
-    assert example_of("Patient.contact", TABLES) == {}
+    assert example_of("Patient.communication", tables()) == {"language": {"text": "example"}}
+    assert example_of("Patient.contact", tables()) == {}
 
 
 def test_what_can_be_repeated_is_a_list() -> None:
-    content = example_of("DocumentReference", TABLES)["content"]
+    content = example_of("DocumentReference", tables())["content"]
 
     assert content == [{"attachment": {"url": "https://lab.example/fhir/example"}}]
 
@@ -62,12 +60,12 @@ def test_the_parts_are_a_patient_and_an_organization_with_identifiers() -> None:
 
 
 def test_a_resource_may_have_no_element_at_all() -> None:
-    assert example_of("Patient", TABLES) == {}
+    assert example_of("Patient", tables()) == {}
 
 
 def test_of_several_types_the_simplest_is_taken() -> None:
-    assert example_of("Communication.payload", TABLES) == {"contentString": "example"}
+    assert example_of("Communication.payload", tables()) == {"contentString": "example"}
 
 
 def test_a_data_type_with_required_elements_has_only_those() -> None:
-    assert list(example_of("RelatedArtifact", TABLES)) == ["type"]
+    assert list(example_of("RelatedArtifact", tables())) == ["type"]

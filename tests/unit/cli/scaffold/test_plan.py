@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from fhirpub.cli.scaffold.example import EXAMPLE_PARTS
-from fhirpub.cli.scaffold.plan import Blueprint, Role, blueprint
+from fhirpub.cli.scaffold.plan import Blueprint, Role
 from fhirpub.errors import PluginError
-from tests.element_tables import tables
-
-TABLES = tables()
-
-
-def planned(type_name: str) -> Blueprint:
-    return blueprint(type_name, TABLES)
+from tests.unit.cli.scaffold.plans import planned
 
 
 def example_in(plan: Blueprint) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from fhirpub.administration import deliveries as operations
-from fhirpub.cli.webhooks import deliveries as module
 from fhirpub.cli.webhooks.deliveries import deliveries
 from tests.unit.cli.bureau import Bureau
 
@@ -110,7 +109,7 @@ def test_the_attempts_of_a_delivery_are_a_table_below_it(bureau: Bureau) -> None
     assert lines[-1].endswith(f"-             -       status 502  {'x' * 60}")
 
 
-def test_a_delivery_without_attempts_says_so(bureau: Bureau) -> None:
+def test_a_delivery_without_attempts_ends_with_a_sentence(bureau: Bureau) -> None:
     bureau.answer(operations.SHOW, [a_delivery()])
 
     assert bureau.run(deliveries, "show", "evt_1").stdout.endswith("\nNo attempts yet.\n")
@@ -177,7 +176,7 @@ def test_a_replay_goes_on_until_nothing_is_left(bureau: Bureau) -> None:
     assert result.stderr == ""
 
 
-def test_a_replay_that_finds_nothing_says_so(bureau: Bureau) -> None:
+def test_a_replay_that_finds_nothing_prints_so(bureau: Bureau) -> None:
     bureau.answer(operations.REPLAY, replayed(0))
 
     result = bureau.run(deliveries, "replay", "evt_1")
@@ -185,11 +184,9 @@ def test_a_replay_that_finds_nothing_says_so(bureau: Bureau) -> None:
     assert result.stdout.startswith("Nothing to replay: no delivery matches.\n")
 
 
-def test_on_a_terminal_the_number_grows_on_one_line(
-    bureau: Bureau, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_the_number_grows_on_one_line(bureau: Bureau) -> None:
     bureau.answer(operations.REPLAY, replayed(1_200, "x"), replayed(3))
-    monkeypatch.setattr(module, "is_terminal", lambda _stream: True)
 
     result = bureau.run(deliveries, "replay", "--dead")
 

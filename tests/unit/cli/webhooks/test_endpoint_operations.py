@@ -8,7 +8,6 @@ import pytest
 
 from fhirpub.administration import endpoint_acts, endpoints
 from fhirpub.administration.operation import Operation
-from fhirpub.cli.administration import target
 from fhirpub.cli.webhooks.endpoint import endpoint
 from tests.unit.cli.bureau import Bureau
 
@@ -138,12 +137,6 @@ def test_all_secrets_are_encrypted_again(bureau: Bureau) -> None:
 
     assert bureau.run(endpoint, "reseal").stdout == "Done.\n  resealed  2\n"
     assert bureau.only() == (endpoint_acts.RESEAL.command, {})
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let standard streams count as terminals."""
-    monkeypatch.setattr(target, "is_terminal", lambda _stream: True)
 
 
 QUESTION = "Remove the endpoint e-1 for good? This cannot be undone."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 import pytest
 
@@ -22,12 +20,6 @@ SETTINGS = WebhooksConfig(timeout_seconds=5)
 def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FHIRPUB_SIGNING_SECRET", SECRET)
     monkeypatch.delenv("FHIRPUB_ENDPOINT_TOKEN", raising=False)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as running:
-        yield running
 
 
 async def test_an_event_is_signed_with_the_secret_of_the_environment(receiver: Receiver) -> None:

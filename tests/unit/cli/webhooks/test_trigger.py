@@ -18,12 +18,6 @@ from fhirpub.webhooks import verify
 from tests.listening import SECRET, environment_of, service_words
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as running:
-        yield running
-
-
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service that sends to receivers on this machine."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,14 +14,9 @@ from fhirpub.cli.http_client import Call
 from fhirpub.cli.publish.bulk import connections as module
 from fhirpub.cli.publish.bulk.connections import connections
 from fhirpub.testing.certificate import Certificate, Misbehaviour
-from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.testing.receiver import Received, Receiver, Reply
 from tests.ports import free_port
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as running:
-        yield running
+from tests.waiting import until
 
 
 def call(url: str, **more: str) -> Call:
@@ -61,7 +56,7 @@ async def test_a_service_that_is_not_there_is_an_error_of_the_system() -> None:
     ("misbehaviour", "message"),
     [("no-http", "the response is not HTTP"), ("closed", "the connection was closed")],
 )
-async def test_an_answer_that_is_none_is_named(
+async def test_an_answer_that_is_no_http_or_missing_is_named(
     receiver: Receiver, misbehaviour: Misbehaviour, message: str
 ) -> None:
     receiver.answer(Reply(misbehaviour=misbehaviour))
@@ -124,10 +119,25 @@ async def test_a_pause_that_the_service_asks_for_applies_to_the_next_request(
 
 
 async def test_a_shorter_pause_does_not_end_a_longer_one(receiver: Receiver) -> None:
-    async with connections(1) as opened:
-        opened._free_from = longer = asyncio.get_running_loop().time() + 0.02
-        await opened.send(call(receiver.url))
-        assert opened._free_from >= longer
+    receiver.answer(Reply(status=503, headers={"Retry-After": "60"}))
+    is_paused = threading.Event()
+
+    def answer_without_a_pause(_received: Received) -> Reply:
+        assert is_paused.wait(30)
+        return Reply(status=204)
+
+    with Receiver() as slow:
+        slow.answer_by(answer_without_a_pause)
+        async with connections(2) as opened:
+            earlier = asyncio.create_task(opened.send(call(slow.url)))
+            await until(lambda: slow.received)
+            await opened.send(call(receiver.url))
+            is_paused.set()
+            assert (await earlier).code == 204
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(opened.send(call(receiver.url)), 0.05)
+
+    assert len(receiver.received) == 1
 
 
 async def test_a_quota_that_is_used_up_delays_nothing(receiver: Receiver) -> None:

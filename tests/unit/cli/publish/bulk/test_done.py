@@ -93,7 +93,7 @@ def test_the_first_moment_of_a_report_counts(tmp_path: Path) -> None:
     assert not Done.read(tmp_path / "out").has(item(tmp_path, "a"))
 
 
-def test_what_stands_in_a_report_behind_a_line_that_is_none_counts(tmp_path: Path) -> None:
+def test_what_stands_in_a_report_behind_a_line_that_is_no_record_counts(tmp_path: Path) -> None:
     done_after(tmp_path, ("a.json", None, "created"))
     report = tmp_path / "out.ndjson"
     report.write_text(f'[]\n{{"at": 1}}\n{{}}\nx\n{report.read_text()}')

@@ -8,15 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fhirpub.app.context import create_context
 from fhirpub.cli.publish.bulk.intake import Intake
 from fhirpub.cli.publish.bulk.items import Item
-from fhirpub.cli.publish.service import Service
-from fhirpub.config.settings import Config
-from fhirpub.runtime.clock import now_ms
 from tests.bodies import register_body
+from tests.unit.cli.publish.services import service_at
 
-TYPES = create_context(Config(), clock=now_ms).types
 FOLDER = Path("/nowhere")
 
 
@@ -27,10 +23,7 @@ def lines(*values: str, **changes: Any) -> Iterator[Item]:
 
 
 def intake(items: Iterator[Item], is_done: Callable[[Item], bool] = lambda _item: False) -> Intake:
-    service = Service(
-        base="https://api.example", grant={}, cacert=None, types=TYPES, limit=10_000_000
-    )
-    return Intake(items, service, threading.Event(), is_done)
+    return Intake(items, service_at(), threading.Event(), is_done)
 
 
 def numbers(taken: Intake) -> list[int | None]:

@@ -9,19 +9,10 @@ from typing import Any
 
 import pytest
 
-from fhirpub.app.context import create_context
 from fhirpub.cli.publish.bulk.items import Item, submission_in, submission_of
 from fhirpub.cli.publish.files import UnusableFile
-from fhirpub.cli.publish.service import Service
-from fhirpub.config.settings import Config
-from fhirpub.runtime.clock import now_ms
 from tests.bodies import document, register_body
-
-TYPES = create_context(Config(), clock=now_ms).types
-
-
-def service(limit: int = 100_000) -> Service:
-    return Service(base="https://api.example", grant={}, cacert=None, types=TYPES, limit=limit)
+from tests.unit.cli.publish.services import service_at
 
 
 def report_in(folder: Path, **changes: Any) -> Path:
@@ -32,7 +23,7 @@ def report_in(folder: Path, **changes: Any) -> Path:
 
 def forms(item: Item, *, limit: int = 100_000) -> list[dict[str, Any]]:
     """Return the documents of the report that would be sent."""
-    body = json.loads(submission_of(item, service(limit)).to_json())
+    body = json.loads(submission_of(item, service_at(limit=limit)).to_json())
     reports = [one["resource"] for one in body["parameter"]]
     found = [one for one in reports if one["resourceType"] == "DiagnosticReport"]
     presented: list[dict[str, Any]] = found[0].get("presentedForm", [])
@@ -76,23 +67,23 @@ def test_a_report_of_exactly_the_limit_is_read(tmp_path: Path) -> None:
     file = report_in(tmp_path)
     size = file.stat().st_size
 
-    assert submission_in(Item(file=file, base=tmp_path), service(size)).type_name
+    assert submission_in(Item(file=file, base=tmp_path), service_at(limit=size)).type_name
     with pytest.raises(UnusableFile):
-        submission_in(Item(file=file, base=tmp_path), service(size - 1))
+        submission_in(Item(file=file, base=tmp_path), service_at(limit=size - 1))
 
 
 def test_a_line_is_read_from_its_bytes_whatever_the_file_is_called(tmp_path: Path) -> None:
     raw = json.dumps(register_body("R-1")).encode()
     item = Item(file=tmp_path / "none.xml", base=tmp_path, line=1, raw=raw)
 
-    assert submission_in(item, service()).type_name == "DiagnosticReport"
+    assert submission_in(item, service_at()).type_name == "DiagnosticReport"
 
 
 def test_a_file_that_is_called_xml_is_read_as_xml(tmp_path: Path) -> None:
     file = report_in(tmp_path).rename(tmp_path / "a.XML")
 
     with pytest.raises(UnusableFile):
-        submission_in(Item(file=file, base=tmp_path), service())
+        submission_in(Item(file=file, base=tmp_path), service_at())
 
 
 def test_a_document_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
@@ -102,11 +93,11 @@ def test_a_document_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
     file = report_in(folder, presentedForm=[{"url": "../secret.pdf"}])
 
     with pytest.raises(UnusableFile, match="leads out of the folder"):
-        submission_of(Item(file=file, base=folder), service())
+        submission_of(Item(file=file, base=folder), service_at())
 
 
 def test_a_report_that_has_a_problem_is_refused_with_it(tmp_path: Path) -> None:
     item = Item(file=report_in(tmp_path), base=tmp_path, problem="is a link")
 
     with pytest.raises(UnusableFile, match=r"^is a link$"):
-        submission_in(item, service())
+        submission_in(item, service_at())

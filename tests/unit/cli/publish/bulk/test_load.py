@@ -8,12 +8,13 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fhirpub.cli.publish.bulk.intake import Taken
 from fhirpub.cli.publish.bulk.items import Item
-from fhirpub.cli.publish.bulk.load import Load, interruptible
+from fhirpub.cli.publish.bulk.load import Load, Record, interruptible
 from fhirpub.cli.publish.outcome import Outcome
 from fhirpub.cli.publish.publisher import Registration
 from fhirpub.cli.publish.retries import Answered
@@ -70,13 +71,17 @@ class Sending:
 Kept = list[tuple[int | None, str]]
 
 
+def loading(groups: Groups, sending: Sending, record: Record, jobs: int = 1, **more: Any) -> Load:
+    return Load(groups, sending, record, jobs, **more)  # type: ignore[arg-type]
+
+
 def a_load(groups: Groups, sending: Sending, jobs: int = 2) -> tuple[Load, Kept]:
     kept: Kept = []
 
     def record(item: Item, outcome: Outcome) -> None:
         kept.append((item.line, outcome.result))
 
-    return Load(groups, sending, record, jobs), kept  # type: ignore[arg-type]
+    return loading(groups, sending, record, jobs), kept
 
 
 async def test_everything_is_sent_once_and_recorded() -> None:
@@ -92,12 +97,7 @@ async def test_everything_is_sent_once_and_recorded() -> None:
 
 async def test_an_outcome_has_the_file_the_line_and_the_attempts() -> None:
     outcomes: list[Outcome] = []
-    load = Load(
-        Groups([taken(7)]),  # type: ignore[arg-type]
-        Sending(),
-        lambda _item, outcome: outcomes.append(outcome),
-        1,
-    )
+    load = loading(Groups([taken(7)]), Sending(), lambda _item, outcome: outcomes.append(outcome))
 
     await load.run()
 
@@ -111,11 +111,10 @@ async def test_an_outcome_has_the_file_the_line_and_the_attempts() -> None:
 async def test_what_cannot_be_sent_is_recorded_with_its_problem_and_the_rest_is_sent() -> None:
     outcomes: dict[int | None, Outcome] = {}
     sending = Sending()
-    load = Load(
-        Groups([taken(1, "is no JSON"), taken(2)], [taken(3, "is empty")]),  # type: ignore[arg-type]
+    load = loading(
+        Groups([taken(1, "is no JSON"), taken(2)], [taken(3, "is empty")]),
         sending,
         lambda item, outcome: outcomes.update({item.line: outcome}),
-        1,
     )
 
     await load.run()
@@ -134,13 +133,8 @@ async def test_what_finishes_a_report_runs_in_a_thread_before_it_is_recorded() -
         in_thread = threading.current_thread() is not threading.main_thread()
         steps.append(f"finish {in_thread}")
 
-    load = Load(
-        Groups([taken(1)], [taken(2, "x")]),  # type: ignore[arg-type]
-        Sending(),
-        lambda *_: steps.append("record"),
-        1,
-        finish=finish,
-    )
+    groups = Groups([taken(1)], [taken(2, "x")])
+    load = loading(groups, Sending(), lambda *_: steps.append("record"), finish=finish)
 
     await load.run()
 
@@ -177,7 +171,7 @@ async def test_the_rest_of_a_group_is_not_sent_after_a_stop() -> None:
         record(item, outcome)
         groups.stopped.set()
 
-    await Load(groups, sending, stopping, 1).run()  # type: ignore[arg-type]
+    await loading(groups, sending, stopping).run()
 
     assert (sending.sent, kept, sending.closed) == ([1], [(1, "created")], 1)
 

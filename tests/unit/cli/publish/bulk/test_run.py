@@ -8,19 +8,13 @@ from typing import Any
 
 import pytest
 
-from fhirpub.app.context import create_context
 from fhirpub.cli.publish.bulk.items import Item
 from fhirpub.cli.publish.bulk.lines import Reading
 from fhirpub.cli.publish.bulk.run import Ending, Options, load_all
 from fhirpub.cli.publish.bulk.sources import Source, source_of
-from fhirpub.cli.publish.service import Service
-from fhirpub.config.settings import Config
-from fhirpub.runtime.clock import now_ms
 from tests.bodies import register_body
+from tests.unit.cli.publish.services import PUBLISHED, REFUSED, service_at
 
-TYPES = create_context(Config(), clock=now_ms).types
-PUBLISHED: Any = (201, {"Location": "https://a.example/fhir/r4/DiagnosticReport/7/_history/1"}, {})
-REFUSED: Any = (403, {}, {"resourceType": "OperationOutcome", "issue": []})
 INVALID: Any = (422, {}, {"resourceType": "OperationOutcome", "issue": []})
 
 
@@ -32,9 +26,7 @@ def lines(tmp_path: Path) -> Path:
 
 
 def load(stub: Any, file: Path, **options: Any) -> Ending:
-    service = Service(
-        base=stub.address, grant={"client_id": "a"}, cacert=None, types=TYPES, limit=10**7
-    )
+    service = service_at(stub.address, grant={"client_id": "a"})
     return load_all(service, sources(file), Options(jobs=1, **options))
 
 

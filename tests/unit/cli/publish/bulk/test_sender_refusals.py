@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from typing import Any, cast
 
 import pytest
-from tornado.httpclient import HTTPRequest, HTTPResponse
-from tornado.httputil import HTTPHeaders
+from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.publish.bulk.sender import NoneAccepted, Patience, SingleCalls, _refuse_useless
 from fhirpub.cli.publish.retries import Answered
 from fhirpub.fhir.strict_json import dumps
+from tests import canned
+from tests.canned import BASE
 
-BASE = "https://fhir.example.org"
 OUTCOME = {"resourceType": "OperationOutcome", "issue": [{"diagnostics": "why"}]}
 AT = {"Location": f"{BASE}/fhir/r4/DiagnosticReport/7/_history/1"}
 
 
 def response(status: int, body: Any = None, **headers: str) -> HTTPResponse:
-    buffer = BytesIO(b"" if body is None else dumps(body))
-    request = HTTPRequest(BASE)
-    return HTTPResponse(request, status, HTTPHeaders(headers), buffer, reason="Reason")
+    raw = b"" if body is None else dumps(body)
+    return canned.response(status, raw, reason="Reason", **headers)
 
 
 def refusal(status: int, body: Any = None, **headers: str) -> str:
@@ -50,9 +48,9 @@ def test_what_was_created_is_accepted() -> None:
 def test_success_without_a_version_is_of_another_service(
     status: int, headers: dict[str, str]
 ) -> None:
-    said = f"{BASE} is not a service of this kind: {status} Reason. Is --url right?"
+    message = f"{BASE} is not a service of this kind: {status} Reason. Is --url right?"
 
-    assert refusal(status, OUTCOME, **headers) == said
+    assert refusal(status, OUTCOME, **headers) == message
 
 
 @pytest.mark.parametrize("status", [404, 405])
@@ -125,9 +123,7 @@ class Desk:
 
 async def test_responses_come_in_the_order_of_the_registrations_and_renew_the_patience() -> None:
     desk = Desk([response(201, {}, **AT), response(422, OUTCOME)])
-    patience = Patience(
-        60,
-    )
+    patience = Patience(60)
     patience._since = -1_000.0
     calls = SingleCalls(cast("Any", desk), patience)
 

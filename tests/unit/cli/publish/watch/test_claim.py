@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from fhirpub.cli.publish.outcome import Outcome
-from fhirpub.cli.publish.service import Service
 from fhirpub.cli.publish.watch.claim import Claim, reason_of
 from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
 from tests.bodies import register_body
+from tests.unit.cli.publish.services import service_at
 from tests.waiting import wait_until
 
-SERVICE = Service(base="", grant={}, cacert=None, types={}, limit=100_000)
+SERVICE = service_at("", types={}, limit=100_000)
 CREATED = Outcome(file="a.json", result="created")
 REFUSED = Outcome(file="a.json", result="refused", reason="400 Bad Request")
 CHANGES = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir"}

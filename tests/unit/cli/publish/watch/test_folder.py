@@ -10,23 +10,14 @@ from pathlib import Path
 import click
 import pytest
 
-from fhirpub.app.context import create_context
 from fhirpub.cli.publish.bulk.items import Item
-from fhirpub.cli.publish.service import Service
 from fhirpub.cli.publish.watch import folder as module
 from fhirpub.cli.publish.watch.claim import SENDING, reason_file
 from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
-from fhirpub.config.settings import Config
-from fhirpub.runtime.clock import now_ms
 from tests.bodies import register_body
+from tests.unit.cli.publish.services import service_at
 
 REPORT = '{"resourceType":"Parameters","parameter":[]}'
-
-
-def service(**changes: Path) -> Service:
-    return Service(
-        base="https://api.example", grant={}, cacert=None, types={}, limit=1_000, **changes
-    )
 
 
 @pytest.fixture
@@ -37,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def watched(folder: Path, settle: float = 0.0) -> WatchedFolder:
-    return WatchedFolder(folder, service(), Settling(settle))
+    return WatchedFolder(folder, service_at(types={}, limit=1_000), Settling(settle))
 
 
 def taken(items: list[Item]) -> list[list[str]]:
@@ -232,15 +223,12 @@ def test_a_folder_that_is_gone_cannot_be_watched(tmp_path: Path) -> None:
 
 # What a report names by path.
 
-TYPES = create_context(Config(), clock=now_ms).types
-
 
 def naming(folder: Path, *urls: str) -> WatchedFolder:
     """Return a folder with one report that names documents."""
     forms = [{"url": url} for url in urls]
     (folder / "r.json").write_text(json.dumps(register_body("R-1", presentedForm=forms)))
-    whole = Service(base="https://api.example", grant={}, cacert=None, types=TYPES, limit=100_000)
-    return WatchedFolder(folder, whole, Settling(0.0))
+    return WatchedFolder(folder, service_at(), Settling(0.0))
 
 
 def test_a_report_waits_for_a_document_that_it_names(folder: Path) -> None:

@@ -6,27 +6,20 @@ import asyncio
 import json
 import os
 import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fhirpub.app.context import create_context
-from fhirpub.cli.publish.service import Service
 from fhirpub.cli.publish.watch import watcher as module
 from fhirpub.cli.publish.watch.claim import DONE, SENDING
 from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
 from fhirpub.cli.publish.watch.watcher import WatchOptions, _Watcher
-from fhirpub.config.settings import Config
-from fhirpub.runtime.clock import now_ms
 from tests.bodies import register_body
 from tests.ports import free_port
-
-TYPES = create_context(Config(), clock=now_ms).types
-PUBLISHED: Any = (201, {"Location": "https://a.example/fhir/r4/DiagnosticReport/7/_history/1"}, {})
-REFUSED: Any = (403, {}, {"resourceType": "OperationOutcome", "issue": []})
+from tests.unit.cli.publish.services import PUBLISHED, REFUSED, service_at
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -49,8 +42,7 @@ async def watch(
     base: str, folder: Path, until: Callable[[], bool], *, as_json: bool = True
 ) -> None:
     """Watch a folder until a condition holds, then end as by SIGTERM."""
-    service = Service(base=base, grant={}, cacert=None, types=TYPES, limit=10**7)
-    watched = WatchedFolder(folder, service, Settling(0.0))
+    watched = WatchedFolder(folder, service_at(base), Settling(0.0))
     watcher = _Watcher(watched, WatchOptions(jobs=1, settle=0.0, as_json=as_json))
     running = asyncio.create_task(watcher.run())
     async with asyncio.timeout(30):
@@ -147,7 +139,7 @@ async def test_a_folder_that_another_process_watches_is_waited_for(
 ) -> None:
     stub.answers = [PUBLISHED]
     put(folder, "a.json")
-    service = Service(base=stub.address, grant={}, cacert=None, types=TYPES, limit=10**7)
+    service = service_at(stub.address)
     passes = 0
 
     def is_over() -> bool:
@@ -235,12 +227,16 @@ def test_a_signal_ends_a_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(folder.parent)
-    service = Service(base=stub.address, grant={}, cacert=None, types=TYPES, limit=10**7)
-    timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    timer.start()
+    service = service_at(stub.address)
+
+    async def sleep(self: _Watcher, _seconds: float) -> None:
+        if not self._stopped.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+            await until(self._stopped.is_set)
+
+    monkeypatch.setattr(_Watcher, "_sleep", sleep)
 
     module.watch(service, Path("in"), WatchOptions(jobs=1, settle=0.0, as_json=True))
 
-    timer.join()
     assert (folder / SENDING).is_dir()
     assert capsys.readouterr().err == f"Note: watching {folder}\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,6 @@ from tests.listening import SECRET, environment_of, listening, service_words
 from tests.waiting import wait_until
 
 ENDPOINTS = "/webhooks/v1/endpoints"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as running:
-        yield running
 
 
 def register(lab: Integrator, *numbers: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,11 +51,10 @@ def opened(name: str = "e-1", *patterns: str) -> HTTPResponse:
 class Forwarding:
     """Notes what it is to send, and gives the next outcome."""
 
-    def __init__(self, *outcomes: Outcome, then: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, *outcomes: Outcome) -> None:
         self.outcomes = list(outcomes)
         self.sent: list[tuple[str, int, int]] = []
         self.bodies: list[bytes] = []
-        self.then = then
 
     async def send(
         self, event_id: str, event_type: str, body: bytes, *, sequence: int, number: int = 1
@@ -64,7 +62,6 @@ class Forwarding:
         assert event_type == "report.created"
         self.sent.append((event_id, sequence, number))
         self.bodies.append(body)
-        self.then()
         return self.outcomes.pop(0)
 
 
@@ -185,14 +182,21 @@ def test_the_first_run_begins_at_the_beginning_of_a_queue_that_it_adds(tmp_path:
     assert stored(tmp_path) == {"endpoint": "e-3", "sequence": 0}
 
 
-@pytest.mark.parametrize(("first", "note"), [(1, ""), (2, "1 to 1"), (4, "1 to 3")])
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        (1, []),
+        (2, ["Note: the service no longer has the events 1 to 1"]),
+        (4, ["Note: the service no longer has the events 1 to 3"]),
+    ],
+)
 def test_events_that_are_gone_are_noted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: int, note: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: int, expected: list[str]
 ) -> None:
     Followed(tmp_path, opened(), page(an_event(first), an_event(9))).follow()
 
     notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Note")]
-    assert notes == [f"Note: the service no longer has the events {note}"] * bool(note)
+    assert notes == expected
 
 
 def test_an_event_of_another_type_is_passed_over_without_a_line(
@@ -308,12 +312,12 @@ def test_json_has_the_event_and_what_came_of_it(
     assert first == {**an_event(1), **came_of_it}
 
 
-def stopped(followed: Followed, when: asyncio.Event) -> bool:
+def stopped(followed: Followed, forwarding: Forwarding) -> bool:
     """Stop it once it sends; return whether it was cancelled."""
 
     async def stopping() -> bool:
         running = asyncio.create_task(followed.listener.run(FROM_START, lambda: None))
-        await when.wait()
+        await until(lambda: forwarding.sent)
         followed.listener.stop(running)
         await asyncio.wait([running])
         return running.cancelled()
@@ -321,12 +325,11 @@ def stopped(followed: Followed, when: asyncio.Event) -> bool:
     return run(stopping())
 
 
-@pytest.mark.parametrize(("outcome", "sequence"), [(DELIVERED, 1), (REFUSED, None)])
+@pytest.mark.parametrize(("outcome", "is_stored"), [(DELIVERED, True), (REFUSED, False)])
 def test_an_attempt_in_progress_ends_before_a_stop(
-    tmp_path: Path, outcome: Outcome, sequence: int | None
+    tmp_path: Path, outcome: Outcome, *, is_stored: bool
 ) -> None:
-    begun = asyncio.Event()
-    forwarding = Forwarding(outcome, DELIVERED, then=begun.set)
+    forwarding = Forwarding(outcome, DELIVERED)
     followed = Followed(tmp_path, opened(), page(an_event(1), an_event(2)), forwarding=forwarding)
     real = forwarding.send
 
@@ -337,24 +340,16 @@ def test_an_attempt_in_progress_ends_before_a_stop(
 
     forwarding.send = slow  # type: ignore[method-assign]
 
-    assert not stopped(followed, begun)
+    assert not stopped(followed, forwarding)
     assert len(forwarding.sent) == 1
-    assert (tmp_path / "position.json").exists() is (sequence is not None)
+    assert (tmp_path / "position.json").exists() is is_stored
 
 
 def test_a_stop_between_attempts_cancels_what_waits(tmp_path: Path) -> None:
-    begun = asyncio.Event()
     forwarding = Forwarding(*[UNREACHED] * 9)
     followed = Followed(tmp_path, opened(), page(an_event(1)), forwarding=forwarding)
 
-    async def stopping() -> bool:
-        running = asyncio.create_task(followed.listener.run(FROM_START, begun.set))
-        await until(lambda: forwarding.sent)
-        followed.listener.stop(running)
-        await asyncio.wait([running])
-        return running.cancelled()
-
-    assert run(stopping())
+    assert stopped(followed, forwarding)
     assert len(forwarding.sent) == 1
 
 

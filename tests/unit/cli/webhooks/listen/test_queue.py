@@ -120,7 +120,7 @@ async def test_another_refusal_stays_what_it_is() -> None:
         await made.last()
 
 
-async def test_a_queue_that_is_added_says_what_it_is_for() -> None:
+async def test_a_queue_that_is_added_states_what_it_is_for() -> None:
     made, service = queue(response(200, {"endpoints": []}), response(201, endpoint("n")))
 
     await made.open("")
