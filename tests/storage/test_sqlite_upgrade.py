@@ -227,17 +227,19 @@ async def test_stores_that_start_at_once_on_an_older_file_all_start(reopen: Reop
     assert {len(await store.pending_outbox(limit=10)) for store in stores} == {3}
 
 
-async def test_a_start_waits_for_another_that_takes_longer_than_its_deadline(path: Path) -> None:
-    store = SqliteStore(path, deadline_seconds=0.1)
+async def test_a_start_waits_for_another_that_takes_longer_than_its_deadline(
+    path: Path, reopen: Reopen
+) -> None:
+    hasty = SqliteStore(path, deadline_seconds=0.1)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        starting = asyncio.create_task(store.start())
+        starting = asyncio.create_task(hasty.start())
         await asyncio.sleep(0.4)
         other.execute("ROLLBACK")
         await starting
+    await hasty.stop()
 
-    assert len(await store.pending_outbox(limit=10)) == 3
-    await store.stop()
+    assert len(await (await reopen()).pending_outbox(limit=10)) == 3
 
 
 async def test_events_that_an_older_release_still_adds_afterwards_are_pending(
