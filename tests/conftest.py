@@ -36,7 +36,7 @@ def pytest_configure() -> None:
     """
     settings.register_profile(
         "round",
-        max_examples=300 if variable("FHIRPUB_TEST_FULL") else 50,
+        max_examples=300 if variable("FHIRPUB_TEST_FULL") else 30,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],  # a slow machine fails no test
     )

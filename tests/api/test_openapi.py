@@ -43,6 +43,7 @@ _HERE = Path(__file__).parent
 _LONG = variable("HYPOTHESIS") == "long"
 _EXAMPLES = {"stateful": 10}
 _BOUNDARIES = pytest.param("coverage", marks=ONLY_FULL)
+_WORKFLOWS = pytest.param("stateful", marks=ONLY_FULL)
 _UNREACHABLE = "http://127.0.0.1:1/"
 
 
@@ -346,7 +347,7 @@ def known_to(lab: Integrator, service: RunningService) -> dict[str, str]:
 
 
 # One run for all operations takes three times as long: it builds bodies from earlier responses.
-@pytest.mark.parametrize("phase", ["examples", _BOUNDARIES, "fuzzing", "stateful"])
+@pytest.mark.parametrize("phase", ["examples", _BOUNDARIES, "fuzzing", _WORKFLOWS])
 def test_what_it_says_holds_whatever_is_sent(
     tried: RunningService, given: dict[str, str], tmp_path: Path, phase: str
 ) -> None:

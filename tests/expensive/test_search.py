@@ -37,7 +37,7 @@ _worst: dict[str, list[tuple[float, str]]] = {}
 def searched(examples: int) -> settings:
     """Return the settings for a number of examples; unless full, the same ones each time."""
     return settings(
-        max_examples=examples * 40 if FULL else examples // 2,
+        max_examples=examples * 40 if FULL else examples // 4,
         derandomize=not FULL,
         deadline=None,
         database=None,

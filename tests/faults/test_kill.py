@@ -27,7 +27,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-_KILLS, _KILLS_OF_ALL = (20, 8) if variable("FHIRPUB_TEST_FULL") else (3, 2)
+_KILLS, _KILLS_OF_ALL = (20, 8) if variable("FHIRPUB_TEST_FULL") else (2, 1)
 _MAX_REQUESTS = 60
 _seconds = random.Random(20261121)
 

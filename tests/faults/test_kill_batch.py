@@ -20,7 +20,7 @@ from tests.faults.stores import mostly_on
 pytestmark = pytest.mark.slow
 
 _ENTRIES = 150
-_KILLS = 8 if variable("FHIRPUB_TEST_FULL") else 3
+_KILLS = 8 if variable("FHIRPUB_TEST_FULL") else 2
 _seconds = random.Random(20261127)
 
 

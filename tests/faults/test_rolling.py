@@ -80,6 +80,7 @@ def receiver() -> Iterator[Receiver]:
         yield running
 
 
+@mostly_on("sqlite")
 @pytest.mark.parametrize(
     "commit",
     [

@@ -32,7 +32,7 @@ from tests.mongod.replica_set import SHORTER_THAN_AN_ELECTION_SECONDS, ReplicaSe
 
 pytestmark = pytest.mark.slow
 
-EVENTS, KILLS = (20_000, 20) if variable("FHIRPUB_TEST_FULL") else (400, 3)
+EVENTS, KILLS = (20_000, 20) if variable("FHIRPUB_TEST_FULL") else (300, 2)
 STEP_DOWNS, LOST_PRIMARIES, PAUSES = (20, 20, 10) if variable("FHIRPUB_TEST_FULL") else (1, 1, 1)
 
 

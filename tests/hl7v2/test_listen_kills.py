@@ -22,6 +22,7 @@ from fhirpub.testing.service import Integrator
 from tests.hl7v2.messages import message, obr, obx, pid
 from tests.hl7v2.test_listen import Process
 from tests.ports import free_port
+from tests.rounds import ONLY_FULL
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,7 @@ _KILLS = 10 if _IS_LONG else 3
 _CUT_EVERY = 7
 
 
-@pytest.fixture(params=["sqlite", "mongodb"])
+@pytest.fixture(params=["sqlite", pytest.param("mongodb", marks=ONLY_FULL)])
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServiceProcess]:
     settings = {}
     if request.param == "mongodb":

@@ -19,6 +19,7 @@ from fhirpub.runtime.clock import now_ms
 from tests.mongod.replica_set import ReplicaSet
 from tests.mongod.server import eventually
 from tests.mongod.server_logs import story
+from tests.rounds import ONLY_FULL
 
 _SAFE = WriteConcern(w="majority", j=True)
 _ABANDON = """
@@ -95,12 +96,14 @@ def test_a_set_reports_which_member_took_over_since_a_moment(set_of_three: Repli
     assert line.split()[1] == str(elected.port)
 
 
+@ONLY_FULL
 def test_a_set_can_step_down_again_and_again(set_of_three: ReplicaSet) -> None:
     primaries = [set_of_three.primary(), *(set_of_three.step_down() for _ in range(5))]
 
     assert all(one is not next_one for one, next_one in pairwise(primaries))
 
 
+@ONLY_FULL
 def test_what_was_acknowledged_outlives_a_killed_primary(set_of_three: ReplicaSet) -> None:
     with MongoClient[dict[str, Any]](set_of_three.url()) as client:
         insert(client, "a")
@@ -112,6 +115,7 @@ def test_what_was_acknowledged_outlives_a_killed_primary(set_of_three: ReplicaSe
         assert kept(killed.client) == ["a", "b"]
 
 
+@ONLY_FULL
 def test_a_paused_primary_is_replaced_and_gives_way_when_it_goes_on(
     set_of_three: ReplicaSet,
 ) -> None:
@@ -124,6 +128,7 @@ def test_a_paused_primary_is_replaced_and_gives_way_when_it_goes_on(
     eventually(lambda: paused.hello()["secondary"] or None)
 
 
+@ONLY_FULL
 def test_a_member_that_cannot_catch_up_copies_another(set_of_three: ReplicaSet) -> None:
     primary = set_of_three.primary()
     stuck = next(member for member in set_of_three.members if member is not primary)

@@ -30,6 +30,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.store_contract import new_id
 from tests.bodies import register_body
 from tests.mongod.server import HOST, SET_NAME, Mongod, eventually
+from tests.rounds import ONLY_FULL
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "operators.md").read_text(encoding="utf-8")
 ROLES = re.findall(r'\{ role: "(\w+)", db: "(\w+)" \}', GUIDE)
@@ -199,7 +200,14 @@ def test_without_the_role_to_look_at_the_set_the_service_runs_and_warns(
     assert "the replica set's configuration cannot be checked: the role is missing" in errors
 
 
-@pytest.mark.parametrize("roles", [[], [("read", "fhirpub")], ROLES[1:]])
+@pytest.mark.parametrize(
+    "roles",
+    [
+        pytest.param([], marks=ONLY_FULL),
+        [("read", "fhirpub")],
+        pytest.param(ROLES[1:], marks=ONLY_FULL),
+    ],
+)
 def test_a_user_with_too_little_is_refused_in_the_guides_words(
     guarded: MongoClient[dict[str, Any]], roles: list[tuple[str, str]]
 ) -> None:
@@ -230,7 +238,7 @@ def test_a_server_of_a_known_authority_is_spoken_to_over_tls(
     assert (status, errors) == (0, "")
 
 
-@pytest.mark.parametrize("which", ["another", "the machine's"])
+@pytest.mark.parametrize("which", [pytest.param("another", marks=ONLY_FULL), "the machine's"])
 def test_a_server_of_an_unknown_authority_is_refused_in_the_guides_words(
     guarded: MongoClient[dict[str, Any]], tmp_path: Path, which: str
 ) -> None:

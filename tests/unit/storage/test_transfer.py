@@ -63,8 +63,13 @@ from fhirpub.testing.webhook_contract import (
     pending_keys,
     queue,
 )
+from tests.rounds import ONLY_FULL
 
-WAYS = [("sqlite", "sqlite"), ("sqlite", "mongodb"), ("mongodb", "sqlite")]
+WAYS = [
+    ("sqlite", "sqlite"),
+    ("sqlite", "mongodb"),
+    pytest.param(("mongodb", "sqlite"), marks=ONLY_FULL),
+]
 
 
 def a_config(url: str) -> Config:

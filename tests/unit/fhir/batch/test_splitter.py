@@ -26,7 +26,7 @@ _RESOURCES = st.dictionaries(st.text(), _VALUES)
 _ENTRIES = st.lists(
     _VALUES | st.fixed_dictionaries({"resource": _RESOURCES, "request": _VALUES}), max_size=6
 )
-few = settings(max_examples=40)
+few = settings(max_examples=20)
 """A Bundle has much that varies, and takes long to make."""
 _BLANKS = st.sampled_from(["", " ", "\n", "\r\n\t ", "  "])
 
