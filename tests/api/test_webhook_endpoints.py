@@ -31,8 +31,8 @@ ROUTES = [(route.method, route.path) for route in webhook_routes()]
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     dispatch_in_server=False,
-    timeout_seconds=1.0,
-    connect_seconds=1.0,
+    timeout_seconds=30.0,
+    connect_seconds=15.0,
     endpoints_per_tenant=3,
 )
 
@@ -560,7 +560,7 @@ def test_what_the_operator_disables_during_the_test_event_stays_disabled(
     service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
 ) -> None:
     disabled(service, lab, added, why="gone")
-    receiver.answer(Reply(delay=0.3))
+    receiver.answer(Reply(delay=1.5))
     tenant, administration = lab.tenant.id, service.services.endpoints
 
     async def both() -> str:
@@ -605,7 +605,7 @@ def test_an_address_that_changes_during_the_test_event_has_to_be_verified_again(
 ) -> None:
     verified(lab, added, receiver)
     receiver.received.clear()
-    receiver.answer(Reply(delay=0.3))
+    receiver.answer(Reply(delay=1.5))
     tenant, administration = lab.tenant.id, service.services.endpoints
 
     async def both() -> str:
