@@ -225,10 +225,7 @@ async def test_a_process_that_is_used_again_does_not_end_for_having_been_idle(
     assert end.cancelled()
 
 
-async def test_closing_ends_a_process_that_is_at_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_pool, "_STOP_SECONDS", 0.1)
+async def test_closing_ends_a_process_that_is_at_work(tmp_path: Path) -> None:
     pool = ProcessPool(MODULE, "nothing", max_processes=1)
     pid = await pid_of(pool)
     file = tmp_path / "never"
