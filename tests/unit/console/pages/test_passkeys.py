@@ -13,7 +13,7 @@ from fhirpub.console.sessions import Person
 from fhirpub.console.visit import PageRefused
 from tests.console.sign_in.passkey import PRESENT, Passkey
 from tests.unit.console.pages.entering import ORIGIN, at_the_door, session_of
-from tests.unit.console.pages.visiting import as_page, place_of
+from tests.unit.console.pages.visiting import as_page, in_words, place_of
 from tests.unit.console.signing_in import Door
 
 ENDED = "The invitation has expired or was used before"
@@ -186,3 +186,11 @@ async def test_without_passkeys_there_are_no_invitations(door: Door, page: Any) 
 
     with pytest.raises(PageRefused, match="The console has no passkeys"):
         await page(visit)
+
+
+def test_each_page_of_passkeys_has_its_address_and_audience() -> None:
+    assert in_words(passkeys.PAGES) == [
+        "GET /invitation show_invitation anyone",
+        "POST /invitation accept_invitation anyone",
+        "POST /sign-in/passkey sign_in_by_passkey anyone",
+    ]
