@@ -26,7 +26,7 @@ def with_one_entry(size: int) -> bytes:
 
 
 class Places:
-    """Computes what it is given, and notes where and for whom."""
+    """Computes what it is given, and notes where it does, and the owner."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
