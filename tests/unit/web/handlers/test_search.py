@@ -56,6 +56,16 @@ def test_what_is_no_form_is_refused(lab: Integrator) -> None:
     assert post(lab, b"{}", kind="application/json").status == 415
 
 
+def test_an_empty_body_of_another_type_is_refused_too(lab: Integrator) -> None:
+    assert post(lab, b"", kind="application/json").status == 415
+
+
+def test_a_parameter_of_a_form_without_a_value_is_named_as_not_used(lab: Integrator) -> None:
+    answer = post(lab, b"unknown=")
+
+    assert b"the search parameter unknown has no value and was not used" in answer.body
+
+
 def test_a_form_that_is_not_utf_8_is_refused(lab: Integrator) -> None:
     answer = post(lab, b"identifier=%FF")
 
