@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import cast
+from uuid import uuid4
 
 import pytest
 from tornado.httputil import HTTPHeaders, RequestStartLine
@@ -23,7 +24,9 @@ from fhirpub.web.message.request import Request
 from fhirpub.web.observed import ObservedRequest, _named, _why, our_name
 from fhirpub.web.services import Services
 from tests.log_lines import caught_lines
+from tests.metrics import Moves
 from tests.unit.runtime.tracing.traces import PARENT, TRACE, Traces
+from tests.unit.web.handlers.asking import Asked, on_request, running
 
 ID = "00000000-0000-4000-8000-000000000000"
 REPORTS = "/fhir/r4/DiagnosticReport"
@@ -144,6 +147,38 @@ def test_a_quota_that_is_used_up_is_the_reason() -> None:
     problem = StorageQuotaExceeded("tenant_bytes")
 
     assert _why(problem, ADDRESS) == {"reason": "quota used up: tenant_bytes"}
+
+
+def test_a_store_that_is_away_and_a_quota_are_counted(lab: Integrator) -> None:
+    moves = Moves(running(lab))
+
+    async def use(one: Asked) -> None:
+        one.handler.note_problem(StoreUnavailable("away"))
+        one.handler.note_problem(StorageQuotaExceeded("tenant_bytes"))
+        one.handler.note_problem(NotPermitted())
+
+    on_request(lab, use)
+
+    assert moves.by("store_unavailable_total") == 1
+    assert moves.by("quota_refusals_total", quota="tenant_bytes") == 1
+
+
+@pytest.mark.parametrize(("problem", "level"), [(RuntimeError(), "error"), (None, "info")])
+def test_an_answer_that_did_not_leave_is_a_cut_and_an_error_if_there_was_a_problem(
+    lab: Integrator, problem: Exception | None, level: str
+) -> None:
+    async def use(one: Asked) -> None:
+        if problem is not None:
+            one.handler.note_problem(problem)
+        one.handler.note_end()
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        on_request(lab, use, headers={"X-Request-Id": name})
+        line = caught.of(name)
+
+    assert (line["event"], line["level"]) == ("cut off", level)
+    assert "status" not in line
 
 
 # Traces.
