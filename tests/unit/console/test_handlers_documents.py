@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from fhirpub.auth.caller import Caller
 from fhirpub.console.assets import ASSETS
 from fhirpub.console.handlers import AssetHandler, DocumentHandler
 from fhirpub.testing.service import Integrator
@@ -18,6 +19,7 @@ from tests.unit.console.test_handlers_answers import Sessions
 from tests.unit.web.handlers.asking import Asked, id_of, on_request
 
 OF_PAGES = {"Cookie": "fhirpub_session=right"}
+NO_TOKEN = {"Authorization": "none"}
 
 
 async def answered(handler: BaseHandler) -> EntryExchange:
@@ -34,12 +36,12 @@ def got(lab: Integrator, name: str, headers: dict[str, str]) -> EntryExchange:
     """Return what a browser with the session of a client gets of a document."""
 
     async def use(one: Asked) -> EntryExchange:
-        session = SimpleNamespace(caller=one.handler.caller)
+        session = SimpleNamespace(caller=Caller(lab.tenant, lab.client_id))
         console: Any = SimpleNamespace(sessions=Sessions(session), is_secure=False)
         arguments = (one.request, one.handler.services, "Binary", (name,))
         return await answered(DocumentHandler(console, *arguments))
 
-    found: EntryExchange = on_request(lab, use, headers=headers)
+    found: EntryExchange = on_request(lab, use, headers={**headers, **NO_TOKEN})
     return found
 
 
@@ -80,7 +82,7 @@ def asset(lab: Integrator, name: str, **headers: str) -> EntryExchange:
     async def use(one: Asked) -> EntryExchange:
         return await answered(AssetHandler(one.request, one.handler.services, "", (name,)))
 
-    found: EntryExchange = on_request(lab, use, headers=headers)
+    found: EntryExchange = on_request(lab, use, headers={**headers, **NO_TOKEN})
     return found
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
-from fhirpub.http.sockets import _cannot_listen, bind, reserve, reserve_address
+from fhirpub.http.sockets import _cannot_listen, bind, reserve, reserve_address, why_not
 
 _MOST = int(Path("/proc/sys/net/core/somaxconn").read_text())
 _SOONER_THAN_A_SECOND_TRY = 0.5
@@ -125,3 +125,8 @@ def test_hundreds_of_clients_may_connect_while_none_is_served() -> None:
         for _ in range(min(500, _MOST)):
             client = socket.create_connection(address, timeout=_SOONER_THAN_A_SECOND_TRY)
             stack.enter_context(client)
+
+
+def test_why_an_address_is_refused_is_in_words() -> None:
+    assert why_not(OSError(errno.EADDRINUSE, "in use")) == "in use"
+    assert why_not(UnicodeError("label empty")) == "the host has no valid name"

@@ -112,3 +112,9 @@ def test_what_answers_is_no_request() -> None:
 
     with pytest.raises(HTTPInputError):
         message.headers_received(ResponseStartLine("HTTP/1.1", 200, "OK"), HTTPHeaders())
+
+
+async def test_what_is_not_found_is_plain_text(port: int) -> None:
+    _line, headers, _body = await ask(port, "GET /")
+
+    assert "Content-Type: text/plain" in headers

@@ -18,6 +18,7 @@ from fhirpub.errors import (
     TokenRefused,
 )
 from fhirpub.problems import ContentProblem
+from fhirpub.runtime.tracing.spans import current_span
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.error_mapping import AddressNotPermitted
 from fhirpub.web.message.request import Request
@@ -179,6 +180,44 @@ def test_an_answer_that_did_not_leave_is_a_cut_and_an_error_if_there_was_a_probl
 
     assert (line["event"], line["level"]) == ("cut off", level)
     assert "status" not in line
+
+
+@pytest.mark.parametrize(
+    ("problem", "status", "level"),
+    [(StoreUnavailable("away"), 503, "warning"), (RuntimeError(), 500, "error")],
+    ids=["away", "fault"],
+)
+def test_a_fault_is_an_error_and_what_passes_a_warning(
+    lab: Integrator, problem: Exception, status: int, level: str
+) -> None:
+    async def use(one: Asked) -> None:
+        one.handler.fail(problem)
+        await one.exchange.wait_ended()
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        on_request(lab, use, headers={"X-Request-Id": name})
+        line = caught.of(name)
+
+    assert (line["event"], line["status"], line["level"]) == ("refused", status, level)
+    assert line["milliseconds"] >= 0
+
+
+def test_the_line_of_an_endpoint_names_it_by_its_kind(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        lab.get(f"/webhooks/v1/endpoints/{ID}", X_Request_Id=name)
+        line = caught.of(name)
+
+    assert line["resource"] == f"Endpoint/{ID}"
+
+
+def test_the_steps_of_a_request_are_those_of_its_span() -> None:
+    made = observed(Traces(), ("Traceparent", PARENT))
+    made.begin_span()
+    made.enter_span()
+
+    assert current_span.get() is made.span
 
 
 # Traces.

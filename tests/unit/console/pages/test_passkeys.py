@@ -194,3 +194,16 @@ def test_each_page_of_passkeys_has_its_address_and_audience() -> None:
         "POST /invitation accept_invitation anyone",
         "POST /sign-in/passkey sign_in_by_passkey anyone",
     ]
+
+
+async def test_a_passkey_that_is_not_accepted_is_counted_for_the_invited_client(
+    door: Door,
+) -> None:
+    code = await invitation(door)
+    credential = Passkey(origin="https://evil.example").create(await options_of(door, code))
+    form = {"code": code, "credential": credential}
+
+    await passkeys.accept_invitation(at_the_door(door, form=form))
+
+    found = [(one["action"], one["status"]) for one in await door.records(await door.tenant())]
+    assert found == [("console.sign-in", 403)]

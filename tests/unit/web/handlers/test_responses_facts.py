@@ -7,13 +7,24 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+import orjson
 import pytest
 
+from fhirpub.errors import InvalidContent, Issue
+from fhirpub.problems import ContentProblem
 from fhirpub.testing.service import Integrator
 from fhirpub.web.handlers.placement import DENSE, LARGE_STORED
 from tests.bodies import register_body
 from tests.log_lines import caught_lines
-from tests.unit.web.handlers.asking import REPORTS, asked, id_of, path_of, running
+from tests.unit.web.handlers.asking import (
+    REPORTS,
+    Asked,
+    asked,
+    id_of,
+    on_request,
+    path_of,
+    running,
+)
 
 
 def test_a_refusal_has_the_headers_to_which_it_obliges(lab: Integrator) -> None:
@@ -23,13 +34,16 @@ def test_a_refusal_has_the_headers_to_which_it_obliges(lab: Integrator) -> None:
 
 
 def test_a_refusal_names_its_places_as_fhirpath_does(lab: Integrator) -> None:
-    body = register_body(uuid4().hex, effectiveDateTime="yesterday")
+    place = "DiagnosticReport.effectiveDateTime"
+    problem = InvalidContent([Issue.error(ContentProblem.VALUE_INVALID, "is wrong", place)])
 
-    answer = lab.request("POST", f"{REPORTS}/$register", body)
+    async def use(one: Asked) -> list[str]:
+        one.handler.fail(problem)
+        (issue,) = orjson.loads(one.exchange.body or b"")["issue"]
+        expression: list[str] = issue["expression"]
+        return expression
 
-    places = [place for issue in answer.json["issue"] for place in issue.get("expression", [])]
-    assert answer.status >= 400
-    assert places == ["Parameters.parameter[2].resource.effective"]
+    assert on_request(lab, use) == ["DiagnosticReport.effective"]
 
 
 def test_the_line_of_a_registration_names_the_resource_that_was_made(lab: Integrator) -> None:
@@ -111,3 +125,12 @@ def test_the_line_of_a_read_names_its_resource(lab: Integrator) -> None:
         line = caught.of(name)
 
     assert line["resource"] == path[path.index("DiagnosticReport/") :]
+
+
+def test_an_answer_is_in_lines_only_for_those_who_ask_for_that(lab: Integrator) -> None:
+    plain, lines, other = (
+        lab.get(f"/fhir/r4/metadata{query}").body.count(b"\n")
+        for query in ("", "?_pretty=true", "?_pretty=false")
+    )
+
+    assert lines > 100 > plain == other

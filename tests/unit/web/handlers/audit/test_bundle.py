@@ -58,3 +58,9 @@ def test_remarks_come_last_and_alone_if_nothing_was_found(service: RunningServic
     assert [entry["search"]["mode"] for entry in both] == ["match", "outcome"]
     assert len(both[1]["resource"]["issue"]) == 2
     assert [entry["search"]["mode"] for entry in alone] == ["outcome"]
+
+
+def test_events_are_a_bundle_of_a_search(service: RunningService) -> None:
+    made = bundle(service, EVENT)
+
+    assert (made["resourceType"], made["type"]) == ("Bundle", "searchset")
