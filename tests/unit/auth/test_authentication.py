@@ -13,6 +13,7 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
+from fhirpub.auth.assertions.key_set import PASSKEY
 from fhirpub.auth.assertions.verification import TYPE
 from fhirpub.auth.authentication import TokenEndpoint
 from fhirpub.auth.clients import (
@@ -22,6 +23,7 @@ from fhirpub.auth.clients import (
     edit_client,
     rotate_client,
     set_keys,
+    update_client,
 )
 from fhirpub.auth.token_request import Message
 from fhirpub.auth.tokens import Grant, Tokens
@@ -399,3 +401,13 @@ async def test_the_largest_key_set_is_read_within_a_turn_of_the_loop(
 
 def _set_of(members: list[dict[str, Any]]) -> str:
     return orjson.dumps({"keys": members}).decode()
+
+
+async def test_a_passkey_of_a_person_signs_no_assertion(make_ward: Callable[..., Any]) -> None:
+    ward: Ward = await make_ward()
+    key = pair("ES256", f"{PASSKEY}a")
+    jwks = key_set(key).decode()
+    access, id_ = ward.world.access, ward.client.id
+    await update_client(access, id_, lambda client: replace(client, jwks=jwks))
+
+    assert await ward.refusal(key.sign(ward.claims())) == UNPROVED

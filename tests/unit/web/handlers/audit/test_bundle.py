@@ -45,8 +45,11 @@ def test_without_events_there_are_no_entries(service: RunningService) -> None:
 
 
 def test_the_elements_that_are_asked_for_are_shown_with_the_id(service: RunningService) -> None:
-    (entry,) = bundle(service, EVENT, search=("", "outcome"))["entry"]
+    event = {**EVENT, "outcomeDesc": "refused"}
 
+    (entry,) = bundle(service, event, search=("", "outcome"))["entry"]
+
+    assert "outcomeDesc" not in entry["resource"]
     assert entry["resource"]["outcome"] == "0"
     assert entry["resource"]["id"] == "e-1"
 

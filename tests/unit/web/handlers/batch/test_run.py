@@ -185,12 +185,3 @@ def test_a_late_entry_may_be_sent_again_in_five_seconds() -> None:
         5,
         "the batch took 1.5 s: send this entry again in another one",
     )
-
-
-def test_an_entry_may_refer_to_its_own_full_url(lab: Integrator, value: str) -> None:
-    url = f"urn:uuid:{UNKNOWN}"
-    body = register_body(value, conclusion=url)
-    body["parameter"][0]["resource"]["implicitRules"] = url
-    answers = send(lab, entry("POST", f"{TYPE}/$validate", body, full_url=url))
-
-    assert "reference-unresolved" not in problems(answers[0])
