@@ -1,4 +1,4 @@
-"""What a server lets go of: sockets, timers, and the count of its connections."""
+"""What a server releases: sockets, timers, and the count of its connections."""
 
 from __future__ import annotations
 

@@ -174,3 +174,10 @@ def test_the_name_of_a_record_in_a_table_leads_to_its_page(name: str) -> None:
     table = Shower(subject="client").table([{name: "Ward", "client_id": "c1"}], columns=[name])
 
     assert table.rows[0][0] == [Piece("Ward", "/console/operations/clients/c1")]
+
+
+def test_where_a_result_goes_on_is_no_fact_and_an_empty_secret_is_none() -> None:
+    shown = Shower().show({"name": "a", "following": "x", "client_secret": ""})
+
+    assert [one.label for one in shown.facts] == ["Name", "Client secret"]
+    assert shown.secrets == []

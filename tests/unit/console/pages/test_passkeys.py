@@ -140,6 +140,25 @@ async def test_a_passkey_signs_in(door: Door) -> None:
     assert (await session_of(visit, entered)).person.subject == door.world.person.subject
 
 
+async def test_a_session_of_a_passkey_ends_with_it(door: Door) -> None:
+    key = await made(door)
+    visit = at_the_door(door, form=await signing_in(door, key))
+    entered = await passkeys.sign_in_by_passkey(visit)
+
+    person = (await session_of(visit, entered)).person
+    assert person.kid == key.kid
+
+
+async def test_a_guess_of_no_client_is_counted_for_the_service(door: Door) -> None:
+    key = await made(door)
+    key.user = b"anything at all"
+
+    await passkeys.sign_in_by_passkey(at_the_door(door, form=await signing_in(door, key)))
+
+    assert [one["status"] for one in await door.records("")] == [403]
+    assert "anything" not in str(await door.records(""))
+
+
 async def test_a_challenge_is_signed_once(door: Door) -> None:
     form = await signing_in(door, await made(door))
     await passkeys.sign_in_by_passkey(at_the_door(door, form=form))
