@@ -221,3 +221,18 @@ def test_a_trial_over_http_counts_once_among_four(
         answer = call(lab, "POST", f"{path}/{name}", {} if name == "test" else None)
 
     assert answer.status == status
+
+
+def test_a_changed_endpoint_is_known_by_its_new_tag_alone(lab: Integrator, path: str) -> None:
+    changed = call(lab, "PATCH", path, {"description": "other"})
+
+    found = [lab.get(path, If_None_Match=f'W/"{number}"').status for number in (1, 2)]
+    assert (changed.headers["etag"], found) == ('W/"2"', [200, 304])
+
+
+def test_types_of_events_name_their_resource_if_they_have_one(lab: Integrator) -> None:
+    known = lab.get("/webhooks/v1/event-types").json["event_types"]
+
+    resources = {one["name"]: one["resource_type"] for one in known}
+    assert resources["diagnostic_report.created"] == "DiagnosticReport"
+    assert resources["endpoint.test"] is None

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from fhirpub.errors import TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.context import Context
 from fhirpub.testing.service import Integrator
@@ -86,3 +87,22 @@ def test_a_batch_that_is_too_long_to_be_joined_at_once_is_read_elsewhere(
     count, seen = read(lab, SMALL)
 
     assert (count, len(seen)) == (100, places)
+
+
+@pytest.mark.parametrize(("most", "found"), [(100, 100), (99, 0)])
+def test_a_batch_has_as_many_entries_as_the_settings_allow(
+    lab: Integrator, most: int, found: int
+) -> None:
+    async def count() -> int:
+        services = running(lab).services
+        batch = replace(services.config.batch, entries=most)
+        services = replace(services, config=replace(services.config, batch=batch))
+        async with asked(lab, "POST", BASE, services=services) as one:
+            handler = cast("Any", one.handler)
+            handler.data_received(SMALL)
+            try:
+                return len(await handler._read())
+            except TooLarge:
+                return 0
+
+    assert running(lab).call(count()) == found

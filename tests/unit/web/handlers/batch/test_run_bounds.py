@@ -46,3 +46,20 @@ def test_writes_are_made_though_there_is_no_room_for_answers(lab: Integrator, va
             return [loads(answer) for answer in await run.answers() or ()]
 
     assert [status(answer) for answer in running(lab).call(answers())] == [201, 413]
+
+
+def test_a_reference_that_no_entry_explains_relies_on_no_entry(
+    lab: Integrator, value: str
+) -> None:
+    body = register_body(value, result=[{"reference": URN}])
+
+    (answer,) = send(lab, entry("POST", f"{TYPE}/$register", body))
+
+    assert status(answer) == 201
+
+
+def test_an_address_below_the_base_without_fhir_is_refused(lab: Integrator) -> None:
+    (answer,) = send(lab, entry("GET", ".well-known/smart-configuration"))
+
+    assert status(answer) == 406
+    assert "resource" not in answer

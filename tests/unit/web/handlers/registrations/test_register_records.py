@@ -13,6 +13,7 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Integrator, RunningService
 from tests.audit_trail import records_of_tenant
 from tests.bodies import SYSTEM, register_body
+from tests.erasing import Operator
 from tests.unit.web.handlers.asking import REPORTS, asked, path_of, running
 from tests.unit.web.handlers.registrations.test_register import create
 
@@ -87,3 +88,20 @@ def test_a_registration_keeps_pace_with_the_events_of_its_tenant(
 
     assert running(lab).call(statuses()) == [201, 201]
     assert asked_for == [lab.tenant.id]  # the repetition stores nothing
+
+
+@pytest.mark.parametrize("changes", [{}, {"conclusion": "x y " * 20_000}], ids=["small", "large"])
+def test_an_identifier_that_may_be_used_again_goes_on_with_its_numbers(
+    service: RunningService, lab: Integrator, value: str, changes: dict[str, Any]
+) -> None:
+    first = lab.register(register_body(value))
+    path = path_of(first)
+    address = path.partition("/fhir/r4/")[2]
+    Operator(service, lab).erase(address, allows_reuse=True)
+
+    again = lab.register(register_body(value, **changes))
+
+    number = int(again.headers["etag"].strip('W/"'))
+    assert (again.status, path_of(again)) == (201, path)
+    assert number > 1
+    assert lab.get(path).json["meta"]["versionId"] == str(number)
