@@ -97,6 +97,13 @@ class _Scanner:
         self.demand(_VALUE.match)
         return start, self.place
 
+    def takes_comma(self) -> bool:
+        """Go behind a comma and return True, if the next byte is one.
+
+        Where it is another one, no larger window could have a match.
+        """
+        return self.is_at(b",") and self.take(_COMMA.match) is not None
+
     def is_at(self, byte: bytes) -> bool:
         """Return whether a byte is the next one."""
         return self._body.startswith(byte, self.place)
@@ -169,7 +176,7 @@ def _entries(scanner: _Scanner, found: Split, most: int) -> Stages[None]:
             scanner.value()
         found.entries.append(((start, scanner.place), resource))
         scanner.take(_BLANKS.match)
-        is_more = scanner.take(_COMMA.match) is not None
+        is_more = scanner.takes_comma()
         yield
     if not scanner.is_at(b"]"):
         raise _NoJson(scanner.place)
@@ -189,7 +196,7 @@ def _members(scanner: _Scanner) -> Span | None:
         span = scanner.value()
         resource = span if is_resource else resource
         scanner.take(_BLANKS.match)
-        if scanner.take(_COMMA.match) is None:
+        if not scanner.takes_comma():
             break
     if not scanner.is_at(b"}"):
         raise _NoJson(scanner.place)

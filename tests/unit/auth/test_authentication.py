@@ -13,7 +13,8 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from fhirpub.auth.assertions.verification import TYPE
+from fhirpub.auth.assertions.key_set import PASSKEY
+from fhirpub.auth.assertions.verification import TYPE, open_assertion
 from fhirpub.auth.authentication import TokenEndpoint
 from fhirpub.auth.clients import (
     NewClient,
@@ -22,8 +23,9 @@ from fhirpub.auth.clients import (
     edit_client,
     rotate_client,
     set_keys,
+    update_client,
 )
-from fhirpub.auth.token_request import Message
+from fhirpub.auth.token_request import Credentials, Message
 from fhirpub.auth.tokens import Grant, Tokens
 from fhirpub.errors import (
     ConfigurationError,
@@ -399,3 +401,36 @@ async def test_the_largest_key_set_is_read_within_a_turn_of_the_loop(
 
 def _set_of(members: list[dict[str, Any]]) -> str:
     return orjson.dumps({"keys": members}).decode()
+
+
+async def test_a_passkey_of_a_person_signs_no_assertion(make_ward: Callable[..., Any]) -> None:
+    ward: Ward = await make_ward()
+    key = pair("ES256", f"{PASSKEY}a")
+    jwks = key_set(key).decode()
+    access, id_ = ward.world.access, ward.client.id
+    await update_client(access, id_, lambda client: replace(client, jwks=jwks))
+
+    assert await ward.refusal(key.sign(ward.claims())) == UNPROVED
+
+
+async def test_an_assertion_may_be_for_another_endpoint_that_asks_for_it(
+    make_ward: Callable[..., Any],
+) -> None:
+    ward: Ward = await make_ward()
+    clients, links = ward.processes[0].clients, "https://fhir.example.org/console/links"
+    right, wrong = (
+        open_assertion(ES384.sign(ward.claims(aud=audience))) for audience in (links, TOKEN_URL)
+    )
+
+    assert (await clients.prove(right, ADDRESS, audiences=(links,))).id == ward.client.id
+    with pytest.raises(TokenRefused):
+        await clients.prove(wrong, ADDRESS, audiences=(links,))
+
+
+async def test_a_wrong_secret_is_refused_under_the_id_that_was_given(world: World) -> None:
+    proof = Credentials(client_id=world.client.id, client_secret="wrong")
+
+    with pytest.raises(TokenRefused) as refused:
+        await world.tokens.clients.prove(proof, ADDRESS)
+
+    assert refused.value.client == world.client.id

@@ -128,3 +128,28 @@ async def test_at_once_a_use_of_the_next_millisecond_is_recorded(
 
     assert access.uses == {"ward": clock()}
     assert access.writes_of_uses == 2
+
+
+@pytest.mark.parametrize(("milliseconds", "writes"), [(3_599_999, 1), (3_600_000, 2)])
+async def test_a_use_is_recorded_from_an_hour_after_the_recorded_one(
+    uses: ClientUses, access: MemoryAccess, clock: HandClock, milliseconds: int, writes: int
+) -> None:
+    uses.note("ward")
+    await uses.record()
+    clock.now += milliseconds
+    uses.note("ward")
+    await uses.record()
+
+    assert access.writes_of_uses == writes
+
+
+async def test_of_a_client_that_is_forgotten_nothing_is_kept(
+    uses: ClientUses, access: MemoryAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_use, "_MAX_CLIENTS", 1)
+    for client in ("a", "b", "a"):
+        uses.note(client)
+        await uses.record()
+
+    assert access.writes_of_uses == 3
+    assert {*uses._recorded} == {"a"}

@@ -15,6 +15,7 @@ from fhirpub.auth.statements import (
     read_statement,
     sign_statement,
 )
+from fhirpub.config.settings import ENVIRONMENTS
 from fhirpub.errors import NotAuthenticated
 from tests.unit.auth.conftest import World
 
@@ -130,3 +131,12 @@ async def test_what_a_key_of_another_store_has_signed_is_a_value_error(
 
     with pytest.raises(ValueError, match=r"^kid$"):
         await StatementReader(other.access, type_="x+jwt").read(await signed(world))
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+async def test_a_statement_is_read_by_a_key_of_any_environment(
+    make_world: Callable[..., Any], environment: str
+) -> None:
+    world: World = await make_world(environment=environment)
+
+    assert await StatementReader(world.access, type_="x+jwt").read(await signed(world)) == {"a": 1}

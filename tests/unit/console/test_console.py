@@ -42,3 +42,14 @@ def test_a_console_is_reached_by_its_own_url_or_that_of_the_service(
 
 def test_a_console_with_a_port_of_its_own_is_reached_there() -> None:
     assert console("", port=8090).base_url == "http://127.0.0.1:8090"
+
+
+def test_a_page_asks_the_service_by_the_routes_and_with_the_services_of_the_console() -> None:
+    made, handler = console(""), cast("Any", object())
+    made = replace(made, router=cast("Any", object()))
+
+    client = made.client(handler)
+
+    assert client._router is made.router
+    assert client._services is made.services
+    assert (client._handler, client.received) == (handler, 0)

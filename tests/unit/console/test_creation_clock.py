@@ -30,4 +30,5 @@ def test_sessions_and_limits_go_by_the_clock_of_the_service(
 
     assert console.sessions._clock is clock
     assert console.throttle._clock is clock
+    assert console.throttle._limit == services.config.limits.token_failures > 0
     assert console.sessions._tokens is services.tokens

@@ -194,3 +194,10 @@ def test_a_document_of_another_type_is_no_pdf() -> None:
     (found,) = documents_in({"contentType": "text/html", "url": "/Binary/1"})
 
     assert not found.is_pdf
+
+
+def test_what_every_resource_has_is_no_fact() -> None:
+    names = ("resourceType", "id", "meta", "text", "contained", "implicitRules", "_status")
+    resource = {**dict.fromkeys(names, "x"), "status": "final"}
+
+    assert [label for label, _values in facts_of(resource, without=frozenset())] == ["status"]

@@ -102,3 +102,19 @@ def test_versions_that_are_equal_have_no_difference() -> None:
     version = {"status": "final", "code": [{"text": "a"}]}
 
     assert differences(version, dict(version)) == []
+
+
+def test_of_long_texts_the_part_where_they_differ_is_shown() -> None:
+    (found,) = differences({"a": "x" * 600 + "b"}, {"a": "x" * 400})
+
+    assert found.before == f"… {'x' * 250}b"
+    assert found.after == f"… {'x' * 50}"
+
+
+def test_of_a_long_text_that_was_continued_the_end_is_shown() -> None:
+    shorter, longer = "x" * 600, "x" * 600 + "end"
+    (continued,) = differences({"a": shorter}, {"a": longer})
+    (cut,) = differences({"a": longer}, {"a": shorter})
+
+    assert (continued.before, continued.after) == (f"… {'x' * 50}", f"… {'x' * 50}end")
+    assert (cut.before, cut.after) == (f"… {'x' * 50}end", f"… {'x' * 50}")

@@ -82,6 +82,30 @@ async def test_a_sign_in_is_logged_without_its_cookie(door: Door) -> None:
 
     (line,) = [one for one in logged if one["event"] == "signed in"]
     assert (line["client"], line["tenant"]) == (door.world.person.subject, await door.tenant())
+    assert (line["way"], line["address"], line["request_id"]) == ("a test", ADDRESS, "r-1")
+    assert entered.cookie not in str(logged)
+
+
+async def test_the_sign_in_and_sign_out_of_an_operator_are_logged_by_name(door: Door) -> None:
+    with capture_logs() as logged:
+        ana = Person(subject="ana", name="Ana", is_operator=True)
+        entered = await enter(door.visit, door.attempt(ana))
+        session = await door.world.sessions.read(entered.cookie)
+        await leave(replace(door.visit, session=session))
+
+    lines = [one for one in logged if one["event"] in ("signed in", "signed out")]
+    named = [(one["event"], one["operator"], one["address"], one["request_id"]) for one in lines]
+    assert named == [("signed in", "ana", ADDRESS, "r-1"), ("signed out", "ana", ADDRESS, "r-1")]
+
+
+async def test_a_sign_out_is_logged_for_its_client_without_its_cookie(door: Door) -> None:
+    entered = await enter(door.visit, door.attempt())
+    session = await door.world.sessions.read(entered.cookie)
+    with capture_logs() as logged:
+        await leave(replace(door.visit, session=session))
+
+    (line,) = [one for one in logged if one["event"] == "signed out"]
+    assert (line["client"], line["tenant"]) == (door.world.person.subject, await door.tenant())
     assert entered.cookie not in str(logged)
 
 

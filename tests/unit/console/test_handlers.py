@@ -196,3 +196,7 @@ async def test_a_page_renews_its_session_unless_it_asks_on_its_own(
 
     assert written == [(200, b"page")]
     assert ("Set-Cookie" in handler.headers) is is_renewed
+
+
+def test_a_form_has_at_most_64_kib() -> None:
+    assert a_handler(method="POST").max_bytes() == 65_536

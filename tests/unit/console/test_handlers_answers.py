@@ -98,6 +98,14 @@ def test_a_page_has_its_title_section_path_and_values() -> None:
     assert {"navigation", "asset"} <= found.keys()
 
 
+def test_a_page_is_shown_with_the_session_that_it_has() -> None:
+    handler = a_handler()
+    handler.console.config = Config()
+    handler._session = session = a_session(caller=None)
+
+    assert handler._shown(Html(template="x", title="x"))["session"] is session
+
+
 def test_a_value_of_a_page_comes_before_what_all_have() -> None:
     assert shown(title="Own")["title"] == "Own"
 

@@ -102,6 +102,25 @@ async def test_an_address_without_a_query_gets_one(clock: HandClock) -> None:
     assert (await a_provider(answers, clock).address(REQUEST)).startswith(f"{ISSUER}/authorize?r")
 
 
+async def test_a_configuration_in_an_answer_that_failed_is_not_used(clock: HandClock) -> None:
+    class Failing(Answers):
+        async def __call__(self, method: str, url: str, **more: Any) -> Document:
+            return replace(await super().__call__(method, url, **more), problem="status 500")
+
+    with pytest.raises(ProviderUnavailable):
+        await a_provider(Failing(), clock).address(REQUEST)
+
+
+def test_tokens_in_an_answer_that_failed_are_not_used() -> None:
+    class Failing(Answers):
+        async def __call__(self, method: str, url: str, **more: Any) -> Document:
+            found = await super().__call__(method, url, **more)
+            return replace(found, problem="status 400") if url.endswith("/token") else found
+
+    with pytest.raises(NotAuthenticated):
+        identify(Failing())
+
+
 def test_the_code_is_exchanged_at_the_token_endpoint() -> None:
     answers = Answers()
 

@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 import pytest
+from aiohttp import ClientTimeout
 
+from fhirpub.console import provider_client
 from fhirpub.console.provider_client import Document, request
 
 MOST = 64 * 1024
@@ -103,3 +105,30 @@ async def test_an_address_that_leads_nowhere_is_a_problem(url: str) -> None:
 
 def test_what_a_provider_answers_is_not_printed() -> None:
     assert "secret" not in repr(Document(body=b"secret"))
+
+
+async def test_an_answer_that_ends_too_early_is_a_problem(provider: Provider) -> None:
+    provider.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"
+
+    found = await request("GET", provider.url)
+
+    assert (found.body, bool(found.problem)) == (b"", True)
+
+
+async def test_a_provider_that_does_not_answer_in_time_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(provider_client, "_TIMEOUT", ClientTimeout(total=0.05))
+    ended = asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await ended.wait()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with asyncio.timeout(60):
+            found = await request("GET", f"http://127.0.0.1:{port}/")
+        ended.set()
+
+    assert (found.body, bool(found.problem)) == (b"", True)

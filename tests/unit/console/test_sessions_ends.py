@@ -197,7 +197,7 @@ async def test_an_operator_with_too_many_ended_sessions_has_to_wait(desk: World)
     ended = [RevokedToken("admin ana", str(number), until) for number in range(MAX_REVOKED)]
     await asyncio.gather(*(desk.store.revoke_token(one, most=MAX_REVOKED) for one in ended))
 
-    with pytest.raises(Throttled):
+    with pytest.raises(Throttled, check=lambda refused: refused.retry_after == 60):
         await desk.sessions.end(session)
 
 

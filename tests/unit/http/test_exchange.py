@@ -232,3 +232,7 @@ async def test_a_request_that_was_dropped_before_an_answer_has_ended(line: Line)
     await exchange.wait_ended()
 
     assert exchange.is_finished
+
+
+async def test_an_exchange_names_the_peer(line: Line) -> None:
+    assert line.exchange().context.remote_ip == "192.0.2.1"

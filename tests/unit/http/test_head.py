@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from fhirpub.http import head
 from fhirpub.http.head import MAX_FIELDS, UNREAD, Fields, HeadTooLong, read_head
 
 HOST = "Host: a.example"
 
 
 def fields(*lines: str, version: str = "1.1") -> Fields:
-    head = "\r\n".join([f"GET / HTTP/{version}", *lines, "", ""])
-    return read_head(head.encode("latin-1"))[1]
+    text = "\r\n".join([f"GET / HTTP/{version}", *lines, "", ""])
+    return read_head(text.encode("latin-1"))[1]
 
 
 def test_a_head_has_its_line_and_its_fields() -> None:
@@ -159,3 +160,14 @@ def test_fields_of_another_version_are_not_those_that_are_remembered() -> None:
     first, second = fields(HOST), fields(HOST, version="1.0")
 
     assert (first.keeps_open, second.keeps_open) == (True, False)
+
+
+@pytest.mark.parametrize(("size", "remembered"), [(2_048, 1), (2_049, 0)])
+def test_fields_of_many_bytes_are_not_remembered(size: int, remembered: int) -> None:
+    head._remembered.cache_clear()
+    line = f"X-Long: {'a' * 2_100}"
+    sent = f"{HOST}\r\n{line}"[: size - 4]
+
+    fields(*sent.split("\r\n"))
+
+    assert head._remembered.cache_info().currsize == remembered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator
 
@@ -165,6 +166,32 @@ async def test_small_chunks_are_handed_on_together(line: Line) -> None:
     await line.chunks(b"1\r\na\r\n" * 70 + b"0\r\n\r\n")
 
     assert line.taken == [b"a" * 70]
+
+
+async def test_large_chunks_are_handed_on_in_pieces_each_byte_once(line: Line) -> None:
+    body = bytes(range(256)) * 800
+    half = len(body) // 2
+    chunks = [b"%x\r\n%b\r\n" % (len(one), one) for one in (body[:half], body[half:])]
+    sending = asyncio.to_thread(line.send, b"".join([*chunks, b"0\r\n\r\n"]))
+
+    await asyncio.gather(sending, line.reader.chunks(len(body), line.take))
+
+    assert b"".join(line.taken) == body
+    assert len(line.taken) >= 3
+
+
+async def test_a_long_body_that_is_here_leaves_turns_to_others(line: Line) -> None:
+    line.client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1_000_000)
+    line.send(bytes(600_000))
+
+    reading = asyncio.create_task(line.reader.body(600_000, line.take))
+    turns = 0
+    while not reading.done():
+        turns += 1
+        await asyncio.sleep(0)
+
+    assert sum(map(len, line.taken)) == 600_000
+    assert turns >= 3
 
 
 async def test_chunks_of_exactly_the_limit_are_read(line: Line) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError
-from fhirpub.http.sockets import bind, reserve, reserve_address
+from fhirpub.http.sockets import _cannot_listen, bind, reserve, reserve_address, why_not
 
 _MOST = int(Path("/proc/sys/net/core/somaxconn").read_text())
 _SOONER_THAN_A_SECOND_TRY = 0.5
@@ -60,12 +61,24 @@ def test_an_address_of_another_machine_is_reported_with_the_option() -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "option"),
+    [(errno.EADDRINUSE, "port"), (errno.EACCES, "port"), (errno.EADDRNOTAVAIL, "host")],
+)
+def test_the_option_that_would_help_is_named(number: int, option: str) -> None:
+    refused = _cannot_listen(config_of("127.0.0.1", 80), OSError(number, "why not"))
+
+    said = f"cannot listen on 127.0.0.1 port 80: why not; choose another with --{option}"
+    assert str(refused) == said
+
+
+@pytest.mark.parametrize(
     ("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)]
 )
 def test_an_address_is_reserved_in_its_family(host: str, family: int) -> None:
     with reserve_address(host, 0) as reserved:
         assert reserved.family == family
         assert reserved.getsockname()[0] == host
+        assert reserved.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT) == 1
 
 
 def test_workers_listen_on_a_port_that_is_reserved_for_them() -> None:
@@ -112,3 +125,8 @@ def test_hundreds_of_clients_may_connect_while_none_is_served() -> None:
         for _ in range(min(500, _MOST)):
             client = socket.create_connection(address, timeout=_SOONER_THAN_A_SECOND_TRY)
             stack.enter_context(client)
+
+
+def test_why_an_address_is_refused_is_in_words() -> None:
+    assert why_not(OSError(errno.EADDRINUSE, "in use")) == "in use"
+    assert why_not(UnicodeError("label empty")) == "the host has no valid name"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from tornado.httputil import HTTPHeaders, HTTPInputError, ResponseStartLine
+from tornado.httputil import HTTPHeaders, HTTPInputError, RequestStartLine, ResponseStartLine
 
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.adapter import RequestRouterAdapter
@@ -59,6 +59,26 @@ async def test_a_connection_that_ends_before_its_head_ends_quietly(
     message = RequestRouterAdapter(service.services).start_request(None, None)
 
     message.on_connection_close()
+
+
+def test_a_request_waits_until_its_token_is_verified(lab: Integrator) -> None:
+    lab.log_in()  # a token that no request has used yet
+
+    async def begun() -> list[bool]:
+        async with asked(lab, "GET", "/health/live") as one:
+            adapter = RequestRouterAdapter(running(lab).services)
+            message = adapter.start_request(None, one.exchange)
+            line = RequestStartLine("GET", REPORTS, "HTTP/1.1")
+            headers = HTTPHeaders({"Authorization": f"Bearer {lab.token}"})
+            later = message.headers_received(line, headers)
+            assert later is not None
+            await later
+            handler = message._handler  # type: ignore[attr-defined]
+            found = [handler.caller.client_id == lab.client_id]
+            handler.cancel()
+            return found
+
+    assert running(lab).call(begun()) == [True]
 
 
 def received(lab: Integrator, end: str) -> tuple[int, bytes, bool]:

@@ -128,3 +128,9 @@ def test_a_method_is_refused_with_what_to_use(
     method: str, path: str, methods: list[str], words: str
 ) -> None:
     assert words in str(ADDRESSES.refuse_method(method, path, methods))
+
+
+def test_what_cannot_be_changed_is_not_said_to_be_marked_as_an_error() -> None:
+    refusal = ADDRESSES.refuse_method("DELETE", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"])
+
+    assert str(refusal) == "DELETE is not supported here: nothing is deleted"

@@ -91,6 +91,18 @@ async def test_nothing_is_served_after_the_end() -> None:
         socket.create_connection(("127.0.0.1", config.port), timeout=5)
 
 
+async def test_a_connection_that_is_left_open_ends_with_the_server() -> None:
+    config = MetricsConfig(port=free_port())
+    async with serve_metrics(Metrics(serves=True, sends=True), bind_page(config)):
+        reader, writer = await asyncio.open_connection("127.0.0.1", config.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+
+    async with asyncio.timeout(30):
+        assert await reader.read() == b""
+    writer.close()
+
+
 def test_without_a_port_nothing_is_bound() -> None:
     assert bind_page(MetricsConfig()) == []
 
@@ -100,3 +112,9 @@ def test_what_answers_is_no_request() -> None:
 
     with pytest.raises(HTTPInputError):
         message.headers_received(ResponseStartLine("HTTP/1.1", 200, "OK"), HTTPHeaders())
+
+
+async def test_what_is_not_found_is_plain_text(port: int) -> None:
+    _line, headers, _body = await ask(port, "GET /")
+
+    assert "Content-Type: text/plain" in headers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import cast
+from uuid import uuid4
 
 import pytest
 from tornado.httputil import HTTPHeaders, RequestStartLine
@@ -17,13 +18,16 @@ from fhirpub.errors import (
     TokenRefused,
 )
 from fhirpub.problems import ContentProblem
+from fhirpub.runtime.tracing.spans import current_span
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.error_mapping import AddressNotPermitted
 from fhirpub.web.message.request import Request
 from fhirpub.web.observed import ObservedRequest, _named, _why, our_name
 from fhirpub.web.services import Services
 from tests.log_lines import caught_lines
+from tests.metrics import Moves
 from tests.unit.runtime.tracing.traces import PARENT, TRACE, Traces
+from tests.unit.web.handlers.asking import Asked, on_request, running
 
 ID = "00000000-0000-4000-8000-000000000000"
 REPORTS = "/fhir/r4/DiagnosticReport"
@@ -144,6 +148,76 @@ def test_a_quota_that_is_used_up_is_the_reason() -> None:
     problem = StorageQuotaExceeded("tenant_bytes")
 
     assert _why(problem, ADDRESS) == {"reason": "quota used up: tenant_bytes"}
+
+
+def test_a_store_that_is_away_and_a_quota_are_counted(lab: Integrator) -> None:
+    moves = Moves(running(lab))
+
+    async def use(one: Asked) -> None:
+        one.handler.note_problem(StoreUnavailable("away"))
+        one.handler.note_problem(StorageQuotaExceeded("tenant_bytes"))
+        one.handler.note_problem(NotPermitted())
+
+    on_request(lab, use)
+
+    assert moves.by("store_unavailable_total") == 1
+    assert moves.by("quota_refusals_total", quota="tenant_bytes") == 1
+
+
+@pytest.mark.parametrize(("problem", "level"), [(RuntimeError(), "error"), (None, "info")])
+def test_an_answer_that_did_not_leave_is_a_cut_and_an_error_if_there_was_a_problem(
+    lab: Integrator, problem: Exception | None, level: str
+) -> None:
+    async def use(one: Asked) -> None:
+        if problem is not None:
+            one.handler.note_problem(problem)
+        one.handler.note_end()
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        on_request(lab, use, headers={"X-Request-Id": name})
+        line = caught.of(name)
+
+    assert (line["event"], line["level"]) == ("cut off", level)
+    assert "status" not in line
+
+
+@pytest.mark.parametrize(
+    ("problem", "status", "level"),
+    [(StoreUnavailable("away"), 503, "warning"), (RuntimeError(), 500, "error")],
+    ids=["away", "fault"],
+)
+def test_a_fault_is_an_error_and_what_passes_a_warning(
+    lab: Integrator, problem: Exception, status: int, level: str
+) -> None:
+    async def use(one: Asked) -> None:
+        one.handler.fail(problem)
+        await one.exchange.wait_ended()
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        on_request(lab, use, headers={"X-Request-Id": name})
+        line = caught.of(name)
+
+    assert (line["event"], line["status"], line["level"]) == ("refused", status, level)
+    assert line["milliseconds"] >= 0
+
+
+def test_the_line_of_an_endpoint_names_it_by_its_kind(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        lab.get(f"/webhooks/v1/endpoints/{ID}", X_Request_Id=name)
+        line = caught.of(name)
+
+    assert line["resource"] == f"Endpoint/{ID}"
+
+
+def test_the_steps_of_a_request_are_those_of_its_span() -> None:
+    made = observed(Traces(), ("Traceparent", PARENT))
+    made.begin_span()
+    made.enter_span()
+
+    assert current_span.get() is made.span
 
 
 # Traces.

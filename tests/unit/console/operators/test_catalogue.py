@@ -58,3 +58,11 @@ def test_the_link_of_an_invitation_is_a_secret_and_the_url_of_an_endpoint_is_non
     for command, secrets in {"client invite": ["URL"], "endpoint add": []}.items():
         shower = Shower(secrets=secrets_in(BY_COMMAND[command]))
         assert [one.label for one in shower.show(result).secrets] == secrets
+
+
+def test_what_an_operation_requires_its_page_requires_too() -> None:
+    for one in OFFERED.values():
+        required = {each.name for each in BY_COMMAND[one.command].parameters if each.required}
+        offered = {each.name for each in one.parameters if each.required}
+        assert offered - required <= {"endpoint"}, one.command
+        assert required <= offered, one.command

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fhirpub.administration.erasure import operations as erasures
@@ -101,3 +103,21 @@ def test_orders_and_keys_are_for_operators() -> None:
         ("/operations/erasures", "operator"),
         ("/operations/keys", "operator"),
     ]
+
+
+async def test_a_form_of_orders_asks_for_a_tenant_and_no_place(office: Office) -> None:
+    names = [one.name for one in as_page(await list_erasures(a_visit(office))).values["fields"]]
+
+    assert "tenant" in names
+    assert "after" not in names
+
+
+async def test_a_finished_order_has_its_time(office: Office, lab: str) -> None:
+    order = replace(an_erasure(tenant=lab, id="001"), finished=1_800_000_000_000)
+    await office.store.put_erasure(order)
+
+    table = as_page(await list_erasures(a_visit(office))).values["table"]
+
+    (row,) = cells_of(table)
+    found = dict(zip(table.columns, row, strict=True))
+    assert found["Finished"].startswith("2027-01-15T08:00:00")

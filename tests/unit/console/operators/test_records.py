@@ -11,7 +11,13 @@ from fhirpub.administration import clients, endpoints, keys, tenants
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.console.operators.orders import list_erasures, list_keys
 from fhirpub.console.operators.overview import state_of_client
-from fhirpub.console.operators.records import show_client, show_endpoint, show_tenant
+from fhirpub.console.operators.records import (
+    _attempt,
+    _without,
+    show_client,
+    show_endpoint,
+    show_tenant,
+)
 from fhirpub.console.operators.trail import list_chains, show_chain, verify_chain
 from fhirpub.console.visit import Html
 from fhirpub.errors import NoSuchRecord
@@ -214,3 +220,21 @@ async def test_signing_keys_are_listed(office: Office) -> None:
 )
 def test_a_client_is_enabled_disabled_or_expired(changes: dict[str, Any], state: str) -> None:
     assert state_of_client(replace(a_client(), **changes), 1_000) == state
+
+
+def test_members_that_are_shown_otherwise_are_left_out() -> None:
+    assert _without({"state": "active", "by_day": [], "attempts": 1}, "state", "by_day") == {
+        "attempts": 1
+    }
+
+
+@pytest.mark.parametrize(
+    ("attempt", "text"),
+    [
+        ({"number": 1, "why": "", "status": 200, "milliseconds": 1_234}, "1: 200 in 1,234 ms"),
+        ({"number": 2, "why": "no answer", "status": None}, "2: no answer"),
+    ],
+    ids=["answered", "under way"],
+)
+def test_an_attempt_is_one_line(attempt: dict[str, Any], text: str) -> None:
+    assert _attempt(attempt) == text

@@ -109,3 +109,16 @@ async def test_a_refusal_of_what_reads_is_among_its_problems(office: Office) -> 
     assert answer.result is None
     assert answer.problems.status == 404
     assert answer.problems.others == ["there is no tenant guess"]
+
+
+async def test_what_is_optional_need_not_be_asked_for(office: Office, lab: str) -> None:
+    answer = await ask(a_visit(office), by_command("client list"))
+
+    assert any(not one.required for one in answer.operation.parameters)
+    assert (answer.result, answer.problems) == ([], NONE)
+
+
+async def test_an_operation_does_not_run_without_what_it_requires(office: Office) -> None:
+    answer = await ask(a_visit(office), by_command("deliveries list"))
+
+    assert (answer.result, answer.problems) == (None, NONE)

@@ -115,3 +115,69 @@ def test_a_table_shows_less_of_a_long_list_than_facts_do() -> None:
 )
 def test_a_number_is_shown_as_one_and_a_truth_as_a_word(value: float, piece: Piece) -> None:
     assert Shower().pieces("dry_run", value) == [piece]
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        ("active", "good"),
+        ("closed", "good"),
+        ("delivered", "good"),
+        ("right", "good"),
+        ("dead", "bad"),
+        ("deleted", "bad"),
+        ("disabled-unverified", "bad"),
+        ("open", "bad"),
+        ("half-open", "warn"),
+        ("held", "warn"),
+        ("pending", "warn"),
+        ("of-a-later-release", "badge"),
+    ],
+)
+def test_a_state_is_shown_by_whether_it_is_good(state: str, kind: str) -> None:
+    for name in ("breaker", "state", "status", "verdict"):
+        assert Shower().pieces(name, state) == [Piece(state, kind=kind)]
+
+
+@pytest.mark.parametrize("name", ["by", "patients", "what"])
+def test_what_a_record_names_by_kind_and_id_leads_there(name: str) -> None:
+    (client,) = Shower().pieces(name, "Client/c1")
+    (patient,) = Shower().pieces(name, "Patient/p1")
+    (word,) = Shower().pieces(name, "ana")
+
+    assert client == Piece("Client/c1", "/console/operations/clients/c1", "code")
+    assert patient == Piece("Patient/p1", kind="code")
+    assert word == Piece("ana")
+
+
+def test_a_tenant_whose_name_is_not_at_hand_is_shown_by_its_id() -> None:
+    (piece,) = Shower(names={TENANT: "Lab"}).pieces("tenant", "t9")
+
+    assert piece == Piece("t9", "/console/operations/tenants/t9")
+
+
+def test_an_id_that_leads_somewhere_is_code_and_other_texts_are_not() -> None:
+    assert Shower(subject="client").pieces("client_id", "c1")[0].kind == "code"
+    assert Shower().pieces("id", "x1") == [Piece("x1", kind="code")]
+    assert Shower().pieces("request", "r 1") == [Piece("r 1", kind="nowrap")]
+    assert Shower().pieces("name", "Lab") == [Piece("Lab")]
+
+
+def test_parameters_of_a_search_are_code_and_without_a_search_there_are_none() -> None:
+    assert Shower().pieces("query", "status=final") == [Piece("status", kind="code")]
+    assert Shower().pieces("query", None) == []
+    assert Shower().pieces("query", "") == []
+
+
+@pytest.mark.parametrize("name", ["name", "description"])
+def test_the_name_of_a_record_in_a_table_leads_to_its_page(name: str) -> None:
+    table = Shower(subject="client").table([{name: "Ward", "client_id": "c1"}], columns=[name])
+
+    assert table.rows[0][0] == [Piece("Ward", "/console/operations/clients/c1")]
+
+
+def test_where_a_result_goes_on_is_no_fact_and_an_empty_secret_is_none() -> None:
+    shown = Shower().show({"name": "a", "following": "x", "client_secret": ""})
+
+    assert [one.label for one in shown.facts] == ["Name", "Client secret"]
+    assert shown.secrets == []

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from fhirpub.audit.record import Agent
-from fhirpub.console.operators.trail import PAGES, _record, list_chains, show_chain, verify_chain
+from fhirpub.console.operators.trail import (
+    PAGES,
+    _chain,
+    _record,
+    list_chains,
+    show_chain,
+    verify_chain,
+)
 from fhirpub.console.visit import Html
 from tests.audit_trail import CLIENT, NOON, a_record, seal
 from tests.unit.administration.office import Office
@@ -166,3 +173,22 @@ def test_the_trail_is_for_operators_and_a_check_is_asked_for_by_a_form() -> None
         ("GET", "/operations/audit/{}", show_chain),
         ("POST", "/operations/audit/{}", verify_chain),
     ]
+
+
+async def test_the_chain_of_a_tenant_has_its_name(office: Office, lab: str) -> None:
+    assert as_page(await show_chain(a_visit(office, lab))).values["name"] == "Lab"
+
+
+@pytest.mark.parametrize(("verdict", "is_right"), [("right", True), ("wrong", False), ("", False)])
+async def test_only_a_right_chain_is_shown_as_right(
+    office: Office, lab: str, verdict: str, *, is_right: bool
+) -> None:
+    page = await _chain(a_visit(office, lab), {"verdict": verdict} if verdict else {})
+
+    assert page.values["is_right"] is is_right
+
+
+async def test_a_form_asks_for_no_place_in_the_chain(office: Office, lab: str) -> None:
+    fields = as_page(await show_chain(a_visit(office, lab))).values["fields"]
+
+    assert not {"chain", "from", "limit"} & {one.name for one in fields}

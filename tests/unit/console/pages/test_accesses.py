@@ -10,7 +10,7 @@ import pytest
 from fhirpub.console.pages import accesses
 from fhirpub.console.pages.accesses import _row
 from fhirpub.console.visit import PageRefused
-from tests.unit.console.pages.visiting import a_visit, as_page, asked
+from tests.unit.console.pages.visiting import a_visit, as_page, asked, in_words
 
 PATH = "/fhir/r4/AuditEvent"
 ID = "0123abcd-0123-4567-89ab-0123456789ab"
@@ -156,3 +156,9 @@ def test_a_long_id_is_shown_by_its_beginning() -> None:
     (name,) = _row({"entity": [reference(f"Patient/{ID}")]})["names"]
 
     assert name.short == "Patient/0123abcd…"
+
+
+def test_each_page_of_accesses_has_its_address_and_audience() -> None:
+    assert in_words(accesses.PAGES) == [
+        "GET /accesses show_list integrator",
+    ]

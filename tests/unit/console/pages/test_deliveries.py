@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from fhirpub.console.pages import deliveries
-from tests.unit.console.pages.visiting import a_visit, as_page, asked, place_of
+from tests.unit.console.pages.visiting import (
+    a_visit,
+    as_page,
+    asked,
+    in_words,
+    place_of,
+    written,
+)
 
 ONE = "/webhooks/v1/endpoints/e1"
 ALL = f"{ONE}/deliveries"
@@ -158,3 +165,85 @@ async def test_an_empty_form_replays_by_no_criteria() -> None:
     await deliveries.replay_range(visit)
 
     assert asked(visit)[-1] == (f"POST {ONE}/replay", {})
+
+
+# As they are written.
+
+DELIVERY: dict[str, Any] = {
+    "event_id": "ev/1",
+    "event_type": "patient.created",
+    "resource": "Patient/p",
+    "sequence": 7,
+    "status": "dead",
+    "created": "2024-05-01T10:00:00Z",
+    "next_attempt": None,
+    "ended": "2024-05-02T10:00:00Z",
+    "attempts": [
+        {"number": 1, "begun": "2024-05-01T10:00:01Z", "status": 200, "why": ""},
+        {"number": 2, "begun": "2024-05-01T10:00:02Z", "status": 503, "why": "it was away"},
+    ],
+}
+DESCRIBED = {**ENDPOINT, "description": "LIS", "state": "active"}
+
+
+async def test_a_list_is_written_with_each_delivery_and_the_states_to_choose_from() -> None:
+    found = {"deliveries": [DELIVERY], "next": None}
+    visit = a_visit({**READ, ONE: DESCRIBED, ALL: found}, "e1", status="dead")
+
+    page = written(await deliveries.show_list(visit))
+
+    assert '<a href="/console/endpoints/e1/deliveries/ev%2F1" aria-label="Delivery 7">7' in page
+    assert '<span class="badge bad">dead</span>' in page
+    assert '<span class="sentence">it was away</span>' in page
+    states = ("pending", "delivering", "retrying", "delivered", "held", "cancelled")
+    assert all(f"<option>{name}</option>" in page for name in states)
+    assert "<option selected>dead</option>" in page
+
+
+async def test_a_delivery_is_written_with_each_attempt_the_last_one_first() -> None:
+    delivery = {**DELIVERY, "body": {"type": "patient.created"}}
+    visit = a_visit({ONE: DESCRIBED, f"{ALL}/ev%2F1": delivery}, "e1", "ev/1", replayed="1")
+
+    page = written(await deliveries.show_delivery(visit))
+
+    assert '<a href="/console/endpoints/e1">LIS</a>' in page
+    assert '<span class="badge bad">dead</span> <code>patient.created</code>' in page
+    assert page.index("Attempt 2") < page.index("Attempt 1")
+    assert "It is being sent again" in page
+    assert "&quot;type&quot;: &quot;patient.created&quot;" in page
+    assert 'action="/console/endpoints/e1/deliveries/ev%2F1/replay"' in page
+
+
+@pytest.mark.parametrize(
+    ("state", "text"), [("paused", "The endpoint is paused: nothing is sent"), ("active", "")]
+)
+async def test_a_replay_is_written_with_how_many_are_sent_and_whether_now(
+    state: str, text: str
+) -> None:
+    came = {"reopened": 2, "state": state, "next": {"from_seq": 12, "to_seq": 90}}
+    visit = a_visit({ONE: DESCRIBED, f"POST {ONE}/replay": came}, "e1")
+
+    page = written(await deliveries.replay_range(visit))
+
+    assert "2 deliveries are being sent again." in page
+    assert text in page
+    assert ("The endpoint is" in page) is bool(text)
+    assert "There are more after number 11." in page
+    assert '<input type="hidden" name="from_seq" value="12">' in page
+
+
+async def test_the_form_of_a_replay_is_written_for_its_endpoint() -> None:
+    page = written(await deliveries.ask_replay(a_visit({ONE: DESCRIBED}, "e1")))
+
+    assert '<a href="/console/endpoints/e1">LIS</a>' in page
+    assert 'name="proof" value="p"' in page
+
+
+def test_each_page_of_deliveries_has_its_address_and_is_for_integrators() -> None:
+    assert in_words(deliveries.PAGES) == [
+        "GET /endpoints/{}/deliveries show_list integrator",
+        "GET /endpoints/{}/deliveries/{} show_delivery integrator",
+        "POST /endpoints/{}/deliveries/{}/replay replay_one integrator",
+        "GET /endpoints/{}/replay ask_replay integrator",
+        "POST /endpoints/{}/replay replay_range integrator",
+    ]

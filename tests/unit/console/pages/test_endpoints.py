@@ -10,7 +10,14 @@ import pytest
 from fhirpub.console.pages import endpoints
 from fhirpub.console.pages.endpoints import level_of
 from fhirpub.console.visit import PageRefused, ServiceRefused
-from tests.unit.console.pages.visiting import REFUSAL, a_visit, as_page, asked, place_of
+from tests.unit.console.pages.visiting import (
+    REFUSAL,
+    a_visit,
+    as_page,
+    asked,
+    in_words,
+    place_of,
+)
 
 BASE = "/webhooks/v1"
 ONE = f"{BASE}/endpoints/e1"
@@ -218,3 +225,18 @@ async def test_a_refused_endpoint_shows_the_form_with_what_is_wrong() -> None:
     assert (page.template, page.status) == ("add_endpoint.html", 422)
     assert page.values["problems"] == ["no, not so"]
     assert page.values["field"]("url") == "x"
+
+
+def test_each_page_of_endpoints_has_its_address_and_audience() -> None:
+    assert in_words(endpoints.PAGES) == [
+        "GET /endpoints show_list integrator",
+        "GET /add-endpoint show_form integrator",
+        "POST /add-endpoint add integrator",
+        "GET /endpoints/{} show_endpoint integrator",
+        "POST /endpoints/{}/state/{} change_state integrator",
+        "POST /endpoints/{}/trial/{} try_endpoint integrator",
+        "GET /endpoints/{}/rotate/{} ask_rotation integrator",
+        "POST /endpoints/{}/rotate/{} rotate integrator",
+        "GET /endpoints/{}/delete ask_deletion integrator",
+        "POST /endpoints/{}/delete delete integrator",
+    ]

@@ -13,7 +13,7 @@ from fhirpub.console.sessions import Person
 from fhirpub.console.visit import PageRefused
 from tests.console.sign_in.passkey import PRESENT, Passkey
 from tests.unit.console.pages.entering import ORIGIN, at_the_door, session_of
-from tests.unit.console.pages.visiting import as_page, place_of
+from tests.unit.console.pages.visiting import as_page, in_words, place_of
 from tests.unit.console.signing_in import Door
 
 ENDED = "The invitation has expired or was used before"
@@ -140,6 +140,25 @@ async def test_a_passkey_signs_in(door: Door) -> None:
     assert (await session_of(visit, entered)).person.subject == door.world.person.subject
 
 
+async def test_a_session_of_a_passkey_ends_with_it(door: Door) -> None:
+    key = await made(door)
+    visit = at_the_door(door, form=await signing_in(door, key))
+    entered = await passkeys.sign_in_by_passkey(visit)
+
+    person = (await session_of(visit, entered)).person
+    assert person.kid == key.kid
+
+
+async def test_a_guess_of_no_client_is_counted_for_the_service(door: Door) -> None:
+    key = await made(door)
+    key.user = b"anything at all"
+
+    await passkeys.sign_in_by_passkey(at_the_door(door, form=await signing_in(door, key)))
+
+    assert [one["status"] for one in await door.records("")] == [403]
+    assert "anything" not in str(await door.records(""))
+
+
 async def test_a_challenge_is_signed_once(door: Door) -> None:
     form = await signing_in(door, await made(door))
     await passkeys.sign_in_by_passkey(at_the_door(door, form=form))
@@ -186,3 +205,24 @@ async def test_without_passkeys_there_are_no_invitations(door: Door, page: Any) 
 
     with pytest.raises(PageRefused, match="The console has no passkeys"):
         await page(visit)
+
+
+def test_each_page_of_passkeys_has_its_address_and_audience() -> None:
+    assert in_words(passkeys.PAGES) == [
+        "GET /invitation show_invitation anyone",
+        "POST /invitation accept_invitation anyone",
+        "POST /sign-in/passkey sign_in_by_passkey anyone",
+    ]
+
+
+async def test_a_passkey_that_is_not_accepted_is_counted_for_the_invited_client(
+    door: Door,
+) -> None:
+    code = await invitation(door)
+    credential = Passkey(origin="https://evil.example").create(await options_of(door, code))
+    form = {"code": code, "credential": credential}
+
+    await passkeys.accept_invitation(at_the_door(door, form=form))
+
+    found = [(one["action"], one["status"]) for one in await door.records(await door.tenant())]
+    assert found == [("console.sign-in", 403)]

@@ -12,7 +12,7 @@ from fhirpub.console.openid import ProviderUnavailable, SignInRequest
 from fhirpub.console.pages import provider
 from fhirpub.console.visit import PageRefused, Redirect
 from tests.unit.console.pages.entering import at_the_door, session_of
-from tests.unit.console.pages.visiting import as_page, place_of
+from tests.unit.console.pages.visiting import as_page, in_words, place_of
 from tests.unit.console.signing_in import Door
 from tests.unit.console.test_sessions_ends import begun
 
@@ -209,3 +209,10 @@ async def test_a_disabled_person_is_refused(door: Door) -> None:
     _visit, page = await came_back(door, Provider("Ada"))
 
     assert as_page(page).status == 403
+
+
+def test_each_page_of_the_provider_has_its_address_and_audience() -> None:
+    assert in_words(provider.PAGES) == [
+        "GET /sign-in/leave leave_for_provider anyone",
+        "GET /sign-in/provider return_from_provider anyone",
+    ]

@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.console.pages import resources
 from fhirpub.console.visit import PageRefused, ServiceRefused, Visit
-from tests.unit.console.pages.visiting import a_visit, as_page, asked
+from tests.unit.console.pages.visiting import a_visit, as_page, asked, in_words, written
 
 ID = "0123abcd-0123-4567-89ab-0123456789ab"
 OBSERVATION = {"resourceType": "Observation", "id": "o", "status": "final"}
@@ -240,3 +240,42 @@ async def test_an_id_in_a_path_is_encoded() -> None:
         await resources.show_history(visit)
 
     assert asked(visit)[0][0] == "/fhir/r4/Observation/..%2Fx/_history"
+
+
+async def test_a_list_is_written_with_its_columns_and_leads_to_each_resource() -> None:
+    identified = {**OBSERVATION, "identifier": [{"value": "L-1"}]}
+    visit = visit_of({ALL: found(("match", identified), total=1)}, "Observation")
+
+    page = written(await resources.show_list(visit))
+
+    assert '<a href="/console/resources/Observation/o">L-1</a>' in page
+    assert '<th scope="col">Status</th>' in page
+    assert '<th scope="col">Patient</th>' not in page
+
+
+async def test_versions_are_written_with_what_changed() -> None:
+    versions = [{"resource": one} for one in (version(2, status="amended"), version(1))]
+    visit = visit_of({f"{ONE}/_history": {"entry": versions}}, "Observation", "o")
+
+    page = written(await resources.show_history(visit))
+
+    assert "2024-05-02 10:00:00 UTC" in page
+    assert '"/console/resources/Observation/o"' in page
+
+
+async def test_a_resource_is_written_with_what_came_with_it() -> None:
+    answer = found(("match", version(1)), ("include", PATIENT))
+
+    page = written(await resources.show_resource(visit_of({ALL: answer}, "Observation", "o")))
+
+    assert '"/console/resources/Patient/p"' in page
+    assert '"/console/resources/Observation/o/history"' in page
+    assert "&quot;status&quot;: &quot;final&quot;" in page
+
+
+def test_each_page_of_resources_has_its_address_and_audience() -> None:
+    assert in_words(resources.PAGES) == [
+        "GET /resources/{} show_list integrator",
+        "GET /resources/{}/{} show_resource integrator",
+        "GET /resources/{}/{}/history show_history integrator",
+    ]

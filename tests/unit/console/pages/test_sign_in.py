@@ -12,7 +12,7 @@ from fhirpub.console.sessions import Person
 from fhirpub.console.visit import PageRefused
 from fhirpub.errors import NotAuthenticated
 from tests.unit.console.pages.entering import KEY, ORIGIN, at_the_door, session_of
-from tests.unit.console.pages.visiting import as_page, place_of
+from tests.unit.console.pages.visiting import as_page, in_words, place_of
 from tests.unit.console.signing_in import Door
 from tests.unit.console.test_sessions_ends import begun
 
@@ -127,3 +127,13 @@ async def test_signing_out_ends_the_session(door: Door) -> None:
     assert place_of(left) == "/console/sign-in"
     with pytest.raises(NotAuthenticated):
         await visit.console.sessions.read(cookie)
+
+
+def test_each_page_of_the_sign_in_has_its_address_and_audience() -> None:
+    assert in_words(sign_in.PAGES) == [
+        "GET /sign-in show_sign_in anyone",
+        "POST /sign-in/key sign_in_by_key anyone",
+        "GET /sign-in/link show_link anyone",
+        "POST /sign-in/link sign_in_by_link anyone",
+        "POST /sign-out sign_out signed-in",
+    ]

@@ -8,7 +8,8 @@ from typing import Any
 
 from fhirpub.auth.caller import Caller
 from fhirpub.console.internal import Answer
-from fhirpub.console.visit import Html, Redirect, Visit
+from fhirpub.console.rendering import render
+from fhirpub.console.visit import Html, Page, Redirect, Visit
 from fhirpub.fhir.strict_json import dumps
 from tests.unit.console import test_visit
 
@@ -79,3 +80,24 @@ def place_of(result: Any) -> str:
     """Return the path to which a result leads."""
     assert isinstance(result, Redirect)
     return result.path
+
+
+def written(result: Any) -> str:
+    """Return the HTML of a page, with what all pages of the session of a person have."""
+    page = as_page(result)
+    shared = {
+        "title": page.title,
+        "section": page.section,
+        "session": test_visit.a_session(),
+        "navigation": [],
+        "asset": lambda name: name,
+        "path": "/console/here",
+        "environment": "sandbox",
+        "documentation": "",
+    }
+    return render(page.template, {**shared, **page.values}).decode()
+
+
+def in_words(pages: Sequence[Page]) -> list[str]:
+    """Return a table of pages in lines: method, path, function and audience."""
+    return [f"{one.method} {one.path} {one.run.__name__} {one.audience}" for one in pages]

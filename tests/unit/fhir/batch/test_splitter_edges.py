@@ -38,6 +38,16 @@ def test_a_value_of_the_length_of_a_window_is_too_large_as_it_may_go_on() -> Non
         found_in(body, window=10)
 
 
+def test_objects_that_fit_into_the_window_are_found_in_a_body_that_does_not() -> None:
+    one = b'{"request":{"method":"GET"},"resource":{"id":"1"}}'
+    body = b'{"entry":[%b]  ,"type":"batch"}' % b" , ".join([one] * 9)
+
+    found = found_in(body, window=80)
+
+    assert found == found_in(body)
+    assert [body[slice(*span)] for span, _resource in found.entries] == [one] * 9
+
+
 def test_a_window_is_not_moved_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     moves: list[int] = []
     move = splitter._Scanner._move

@@ -77,6 +77,18 @@ async def test_in_the_next_iteration_an_owner_begins_at_once_again(requests: Req
     assert requests.begun == ["a1", "a2", "a3"]
 
 
+async def test_an_owner_whose_requests_have_waited_begins_at_once_again(
+    requests: Requests,
+) -> None:
+    requests.arrive("b1", "a1", "a2", "a3")
+    for _iteration in range(9):
+        await asyncio.sleep(0)
+
+    requests.arrive("a4")
+
+    assert requests.begun == ["b1", "a1", "a2", "a3", "a4"]
+
+
 async def test_an_owner_that_was_alone_for_a_while_needs_no_turns(
     requests: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +119,8 @@ async def test_what_has_waited_goes_on_in_turns_as_well(requests: Requests) -> N
 
 
 async def test_a_turn_that_is_no_longer_wanted_ends_no_other(requests: Requests) -> None:
+    problems: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, one: problems.append(one))
     requests.arrive("b1")
     going = [asyncio.ensure_future(requests.turns.turn("a")) for _number in range(6)]
     await asyncio.sleep(0)
@@ -116,6 +130,7 @@ async def test_a_turn_that_is_no_longer_wanted_ends_no_other(requests: Requests)
 
     assert [type(one) for one in ended].count(asyncio.CancelledError) == 1
     assert ended.count(None) == 5
+    assert problems == []
 
 
 async def test_a_request_without_an_owner_begins_at_once(requests: Requests) -> None:

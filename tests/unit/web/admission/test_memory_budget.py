@@ -225,8 +225,10 @@ async def test_a_request_that_waits_too_long_is_refused_and_later_ones_go_on(
     await asyncio.sleep(0.1)
     behind = started(memory_budget.acquire(small, 40))
 
-    with pytest.raises(Busy):
+    with pytest.raises(Busy) as busy:
         await asyncio.wait_for(refused, 20)
+    assert small in memory_budget
+    assert busy.value.retry_after == 5
     await asyncio.wait_for(behind, 20)
 
 

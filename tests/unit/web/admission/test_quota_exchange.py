@@ -238,3 +238,17 @@ async def test_a_caller_whose_use_is_unknown_is_asked_about_soon(
 
     assert ("put", 1) in store.calls
     assert not process.quotas.news.is_set()
+
+
+async def test_what_was_stored_before_the_store_is_asked_is_not_counted_twice(
+    store: WatchedStore, clock: HandClock
+) -> None:
+    process = Process(store, clock, tenant_stored_bytes=1_000)
+    process.enter()
+    usage = process.quotas._usages["tenant", TENANT.id]
+    usage.add_stored(100)
+    before = usage.stored
+
+    await process.exchange.exchange()
+
+    assert (before, usage.stored) == (100, 0)  # the store has counted nothing

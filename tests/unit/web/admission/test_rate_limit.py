@@ -44,3 +44,14 @@ def test_a_refusal_names_the_beginning_of_the_next_minute() -> None:
 
 def test_without_a_limit_nothing_is_counted() -> None:
     assert admitted(RateLimit(0, HandClock(MINUTE_START)), "one", 1_000) == 1_000
+
+
+@pytest.mark.parametrize(("into", "seconds"), [(0, 61), (50_000, 11), (59_000, 2), (59_999, 1)])
+def test_a_client_waits_until_the_next_minute_has_begun(into: int, seconds: int) -> None:
+    limit = RateLimit(1, HandClock(MINUTE_START + into))
+    limit.count("one")
+
+    with pytest.raises(Throttled) as refused:
+        limit.count("one")
+
+    assert refused.value.retry_after == seconds

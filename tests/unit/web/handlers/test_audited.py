@@ -166,6 +166,13 @@ def test_a_batch_leaves_the_records_of_its_entries_only(lab: Integrator) -> None
     assert [record["action"] for record in records_of_tenant(lab)] == ["read"]
 
 
+def test_a_batch_that_is_refused_as_a_whole_is_recorded(lab: Integrator) -> None:
+    answer = lab.request("POST", "/fhir/r4", b"{")
+
+    assert answer.status == 400
+    assert [(one["action"], one["status"]) for one in records_of_tenant(lab)] == [("batch", 400)]
+
+
 def test_a_change_of_an_endpoint_is_announced_and_recorded(lab: Integrator) -> None:
     added = lab.request(
         "POST", "/webhooks/v1/endpoints", {"url": "pull:a"}, {"Content-Type": "application/json"}

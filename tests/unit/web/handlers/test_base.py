@@ -5,19 +5,22 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
 
 from fhirpub.auth.clients import edit_client
+from fhirpub.auth.networks import parse_networks
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.settings import Config, LimitsConfig, ServerConfig
 from fhirpub.errors import NotAuthenticated
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.error_mapping import AddressNotPermitted
 from tests.bodies import register_body
 from tests.log_lines import caught_lines
-from tests.unit.web.handlers.asking import REPORTS, asked, running
+from tests.unit.web.handlers.asking import REPORTS, Asked, asked, on_request, running
 
 HEADER = "X-Client-Cert"
 OURS, OTHER = (f":{base64.b64encode(data).decode()}:" for data in (b"\x30\x01", b"\x30\x02"))
@@ -154,6 +157,25 @@ def test_a_token_with_a_certificate_is_of_no_use_without_it(
     answer = bound.get(REPORTS, **({"X_Client_Cert": sent} if sent else {}))
 
     assert answer.status == status
+
+
+def test_a_caller_with_another_certificate_or_address_is_none(lab: Integrator) -> None:
+    async def use(one: Asked) -> list[bool]:
+        handler, known = one.handler, one.handler.caller
+        found: list[bool] = []
+        both: list[dict[str, Any]] = [
+            {"certificate": "x"},
+            {"networks": parse_networks(("192.0.2.0/24",))},
+        ]
+        for changes in both:
+            handler.caller = replace(known, **changes)
+            with pytest.raises((NotAuthenticated, AddressNotPermitted)):
+                handler.ready()
+            found.append(hasattr(handler, "caller"))
+        handler.caller = known
+        return found
+
+    assert on_request(lab, use) == [False, False]
 
 
 def test_a_token_without_a_certificate_needs_none(bounded: RunningService) -> None:

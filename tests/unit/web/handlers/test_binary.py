@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.bodies import PDF, document, register_body
-from tests.unit.web.handlers.asking import REPORTS
+from tests.erasing import Operator
+from tests.unit.web.handlers.asking import REPORTS, Asked, on_request
 
 SHA256 = hashlib.sha256(PDF).hexdigest()
 HASH = f"/fhir/r4/Binary/{SHA256}"
@@ -150,6 +154,50 @@ def test_a_part_of_a_large_document_is_sent(lab: Integrator) -> None:
     assert (answer.status, answer.body) == (206, data[100_000:200_000])
 
 
+@pytest.mark.parametrize(
+    ("asked", "part", "named"),
+    [
+        ("bytes=0-3", PDF[:4], f"bytes 0-3/{SIZE}"),
+        ("bytes=5-", PDF[5:], f"bytes 5-{SIZE - 1}/{SIZE}"),
+        ("bytes=-3", PDF[-3:], f"bytes {SIZE - 3}-{SIZE - 1}/{SIZE}"),
+        (f"bytes=0-{SIZE + 9}", PDF, f"bytes 0-{SIZE - 1}/{SIZE}"),
+    ],
+    ids=["first", "from", "last", "beyond"],
+)
+def test_a_part_is_named_with_its_place_in_the_whole(
+    lab: Integrator, path: str, asked: str, part: bytes, named: str
+) -> None:
+    answer = lab.get(path, Range=asked)
+
+    assert (answer.status, answer.body) == (206, part)
+    assert answer.headers["content-range"] == named
+    assert answer.headers["content-length"] == str(len(part))
+
+
+def test_a_part_behind_the_end_is_refused_with_the_size(lab: Integrator, path: str) -> None:
+    answer = lab.get(path, Range=f"bytes={SIZE}-")
+
+    assert (answer.status, answer.headers["content-range"]) == (416, f"bytes */{SIZE}")
+
+
+@pytest.mark.parametrize(
+    ("tag", "status"), [(f'"{SHA256}"', 206), ('"other"', 200), (f'W/"{SHA256}"', 200)]
+)
+def test_a_part_of_other_bytes_than_the_client_has_is_the_whole(
+    lab: Integrator, path: str, tag: str, status: int
+) -> None:
+    answer = lab.get(path, Range="bytes=0-3", If_Range=tag)
+
+    assert (answer.status, len(answer.body)) == (status, 4 if status == 206 else SIZE)
+
+
+def test_a_head_names_the_whole_whatever_part_it_asks_for(lab: Integrator, path: str) -> None:
+    answer = lab.request("HEAD", path, headers={"Range": "bytes=0-3"})
+
+    assert (answer.status, answer.headers["content-length"]) == (200, str(SIZE))
+    assert "content-range" not in answer.headers
+
+
 def test_the_whole_has_no_content_range(lab: Integrator, path: str) -> None:
     assert "content-range" not in lab.get(path).headers
 
@@ -209,3 +257,55 @@ def test_a_document_is_read_with_the_right_to_it_or_to_its_report(
     lab = strict_service.another_client(owner.tenant, scopes=(scope,))
 
     assert [lab.get(path).status for path in (place, HASH)] == [by_place, by_hash]
+
+
+# What is recorded, and what was erased.
+
+
+def test_a_document_is_recorded_with_the_version_that_has_it(lab: Integrator) -> None:
+    (place,) = register(lab)
+    name = uuid4().hex
+    lab.get(place, X_Request_Id=name)
+
+    (record,) = [one for one in records_of_tenant(lab) if one["request"] == name]
+    report = place.rpartition("/")[2].partition(".")[0]
+    assert record["what"] == [
+        f"Binary/{place.rpartition('/')[2]}",
+        f"DiagnosticReport/{report}/_history/1",
+    ]
+    assert [one.partition("/")[0] for one in record["patients"]] == ["Patient"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "may"),
+    [
+        ("system/Encounter.r", False),
+        ("system/DiagnosticReport.r", True),
+        ("system/Binary.r", True),
+    ],
+)
+def test_the_right_to_a_type_without_documents_is_none_to_documents(
+    lab: Integrator, scope: str, *, may: bool
+) -> None:
+    types: Any = {
+        "Encounter": SimpleNamespace(attachments=()),
+        "DiagnosticReport": SimpleNamespace(attachments=("presentedForm",)),
+    }
+
+    async def use(one: Asked) -> bool:
+        handler = one.handler
+        handler.caller = replace(handler.caller, scopes=(scope,), scopes_count=True)
+        handler.services = replace(handler.services, types=types)
+        return handler.may("r")
+
+    assert on_request(lab, use, path=HASH) is may
+
+
+def test_a_document_of_a_report_that_was_erased_is_gone(
+    service: RunningService, lab: Integrator
+) -> None:
+    (place,) = register(lab)
+    report = place.rpartition("/")[2].partition(".")[0]
+    Operator(service, lab).erase(f"DiagnosticReport/{report}")
+
+    assert lab.get(place).status == 410

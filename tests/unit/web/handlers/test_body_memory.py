@@ -18,7 +18,16 @@ from fhirpub.runtime.stages import Stages
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.handlers.placement import LARGE
-from tests.unit.web.handlers.asking import MOST, REPORTS, Asked, asked, named, running, small_parts
+from tests.unit.web.handlers.asking import (
+    MOST,
+    REPORTS,
+    Asked,
+    asked,
+    named,
+    on_request,
+    running,
+    small_parts,
+)
 
 VALIDATE = f"{REPORTS}/$validate"
 CHUNKED = {"Transfer-Encoding": "chunked"}
@@ -227,3 +236,18 @@ def test_a_handler_may_read_other_types_than_those_of_fhir(lab: Integrator, kind
     ]
 
     assert [answer.status for answer in answers] == [404, 415]
+
+
+def test_a_body_that_is_complete_gives_back_what_it_did_not_need(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bool, int]:
+        memory = one.handler.services.request_memory
+        one.handler.data_received(b" " * 100_000)
+        reserved = memory._held[one.request].size
+        answering = one.handler.answer()
+        size = memory._held[one.request].size
+        if answering is not None:
+            await answering
+        return reserved > size, size
+
+    path, headers = f"{REPORTS}/$validate", {"Transfer-Encoding": "chunked"}
+    assert on_request(lab, use, "POST", path, headers) == (True, 100_000)

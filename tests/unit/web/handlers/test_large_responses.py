@@ -119,12 +119,13 @@ def test_one_that_holds_memory_does_not_reserve_it_again(lab: Integrator) -> Non
 
 
 def test_an_answer_for_a_client_that_has_left_is_cancelled(lab: Integrator) -> None:
-    async def use(reading: Reading) -> tuple[bool, bool, int]:
+    async def use(reading: Reading) -> tuple[bool, bool, bool, int]:
         await reading.waits()
         reading.one.exchange.stream.close()
         await asyncio.wait([reading.task])
         handler = reading.one.handler
         in_flight = handler in handler.services.in_flight
-        return reading.task.cancelled(), in_flight, reading.look.count
+        ended = reading.one.exchange._ended.done()
+        return reading.task.cancelled(), in_flight, ended, reading.look.count
 
-    assert on_reading(lab, 90_000, use) == (True, False, 1)
+    assert on_reading(lab, 90_000, use) == (True, False, True, 1)

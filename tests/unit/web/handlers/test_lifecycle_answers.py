@@ -160,3 +160,55 @@ def test_the_time_of_an_answer_is_counted_in_seconds(lab: Integrator) -> None:
     route = {"method": "GET", "route": REPORTS}
     assert moves.by("request_seconds_count", **route) == 1
     assert 0 < moves.by("request_seconds_sum", **route) < 5
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_line_of_a_request_has_the_bytes_that_were_sent(lab: Integrator, method: str) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        answer = lab.request(method, REPORTS, headers={"X-Request-Id": name})
+        line = caught.of(name)
+
+    assert line["bytes"] == len(answer.body)
+    assert bool(answer.body) is (method == "GET")
+
+
+def test_a_client_that_takes_no_more_of_a_large_answer_is_disconnected(lab: Integrator) -> None:
+    async def use(one: Asked) -> list[bool]:
+        one.exchange._room.most = 0
+        one.handler.finish_with(ResponseBody([b"x" * 2 * LARGE], one.handler.read_pieces))
+        await one.handler._sending
+        ended = one.exchange._ended.done()
+        return [ended, one.exchange.is_complete, one.handler in one.handler.services.in_flight]
+
+    assert on_request(lab, use) == [True, False, False]
+
+
+def test_a_failure_amid_an_answer_ends_the_request(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bool, bool]:
+        one.handler._answered = True
+        one.handler.fail(RuntimeError())
+        return one.exchange._ended.done(), one.handler in one.handler.services.in_flight
+
+    assert on_request(lab, use) == (True, False)
+
+
+def test_a_refusal_begins_with_none_of_the_headers_of_what_failed(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[int, bool, str]:
+        one.handler.headers["ETag"] = 'W/"1"'
+        one.handler.fail(StoreUnavailable("away"))
+        headers = one.exchange.headers
+        return one.exchange.status, "ETag" in headers, headers["X-Request-Id"]
+
+    assert on_request(lab, use, headers={"X-Request-Id": "r-1"}) == (503, False, "r-1")
+
+
+def test_the_time_of_a_body_ends_with_a_refusal_amid_it(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bool, bool]:
+        since = one.handler.services.body_timeout._since
+        begun = one.request in since
+        one.handler.refuse_now(StoreUnavailable("away"))
+        return begun, one.request in since
+
+    headers = {"Transfer-Encoding": "chunked"}
+    assert on_request(lab, use, "POST", f"{REPORTS}/$validate", headers) == (True, False)

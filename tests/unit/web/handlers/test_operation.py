@@ -147,5 +147,5 @@ def test_an_operation_is_recorded_with_its_report_and_its_patient(
     record = read_chain(lab, lab.tenant.id)[-1]
 
     assert (record["action"], record["status"]) == ("operation", 200)
-    assert record["what"][0].startswith(f"DiagnosticReport/{path.rpartition('/')[2]}")
+    assert record["what"][0] == f"DiagnosticReport/{path.rpartition('/')[2]}/_history/1"
     assert len(record["patients"]) == 1

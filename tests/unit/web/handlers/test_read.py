@@ -11,12 +11,13 @@ from uuid import uuid4
 import pytest
 
 from fhirpub.errors import NotPermitted
-from fhirpub.fhir.times import http_date
+from fhirpub.fhir.times import http_date, instant
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.handlers.read import MemberOrPartHandler
+from tests.audit_trail import records_of_tenant
 from tests.bodies import register_body
-from tests.unit.web.handlers.asking import path_of
+from tests.unit.web.handlers.asking import path_of, running
 
 BASE = "/fhir/r4"
 REPORT = f"{BASE}/DiagnosticReport"
@@ -106,6 +107,24 @@ def test_304_has_the_tag_and_no_body(lab: Integrator, path: str) -> None:
     assert "content-length" not in answer.headers
 
 
+def test_an_instant_is_compared_to_the_millisecond(lab: Integrator, path: str) -> None:
+    found = [
+        lab.get(path, If_Modified_Since=instant(SECOND + 300 + each)).status for each in (-1, 0, 1)
+    ]
+
+    assert found == [200, 304, 304]
+
+
+def test_an_instant_is_proof_in_a_second_of_two_versions(
+    lab: Integrator, path: str, clock: HandClock
+) -> None:
+    clock.now = SECOND + 600
+    update(lab, path)
+
+    assert lab.get(path, If_Modified_Since=instant(SECOND + 599)).status == 200
+    assert lab.get(path, If_Modified_Since=instant(SECOND + 600)).status == 304
+
+
 # What the client wants.
 
 
@@ -179,6 +198,16 @@ def test_what_the_service_publishes_is_read_by_its_type_and_id(lab: Integrator) 
     assert found == [404, 404, 404]
 
 
+def test_what_the_service_publishes_is_sent_as_it_is_kept(lab: Integrator) -> None:
+    own = running(lab).services.own_resources
+
+    assert {type_name for type_name, _id in own} >= {"CapabilityStatement", "CodeSystem"}
+    for type_name, id_ in own:
+        answer = lab.get(f"{BASE}/{type_name}/{id_}")
+        assert (answer.status, answer.json["id"]) == (200, id_)
+        assert answer.json["resourceType"] == type_name
+
+
 def test_the_codes_of_problems_are_read_without_a_token(lab: Integrator) -> None:
     answer = lab.service.request("GET", f"{BASE}/CodeSystem/unknown")
     statement = lab.service.request("GET", f"{BASE}/CapabilityStatement/unknown")
@@ -199,3 +228,18 @@ def test_a_member_is_read_with_the_right_to_its_own_type_alone(held: tuple[str, 
     with nullcontext() if held else pytest.raises(NotPermitted):
         MemberOrPartHandler.check_scope_of_type(handler)
     assert asked == [("Patient",)]
+
+
+# What is recorded.
+
+
+def test_a_read_is_recorded_by_how_it_was_asked_for(lab: Integrator, path: str) -> None:
+    reference = lab.get(path).json["performer"][0]["reference"]
+    part = f"{BASE}/{reference}"
+    asked = [path, f"{path}/_history/1", part, f"{part}/_history/1"]
+    names = [uuid4().hex for _ in asked]
+    for place, name in zip(asked, names, strict=True):
+        assert lab.get(place, X_Request_Id=name).status == 200
+
+    recorded = {one["request"]: one["action"] for one in records_of_tenant(lab)}
+    assert [recorded[name] for name in names] == ["read", "vread", "read", "vread"]

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from fhirpub.config.console import ConsoleConfig
-from fhirpub.testing.service import RunningService
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.error_mapping import MalformedRequest
 from fhirpub.web.handlers.refusals import _page, normalize
+from fhirpub.web.routes import Router
 from tests import raw
-from tests.unit.web.handlers.asking import REPORTS
+from tests.unit.web.handlers.asking import REPORTS, Asked, on_request
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
@@ -144,3 +146,13 @@ def test_what_need_not_be_escaped_is_not(path: str, normal: str) -> None:
 
 def test_an_escaped_path_is_the_same_path(service: RunningService) -> None:
     assert service.request("GET", "/health/%6Cive").status == 200
+
+
+def test_what_breaks_http_is_refused_at_once(lab: Integrator) -> None:
+    async def use(one: Asked) -> int:
+        router = Router(one.handler.services)
+        refusing = router.refusing(one.request, MalformedRequest("it is not HTTP"))
+        assert refusing.begin() is None
+        return one.exchange.status
+
+    assert on_request(lab, use) == 400

@@ -9,6 +9,7 @@ import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import SYSTEM, register_body
+from tests.panels import panel, result
 
 REPORTS = "/fhir/r4/DiagnosticReport"
 FORM = "application/x-www-form-urlencoded"
@@ -54,6 +55,16 @@ def test_a_form_may_be_empty(lab: Integrator) -> None:
 
 def test_what_is_no_form_is_refused(lab: Integrator) -> None:
     assert post(lab, b"{}", kind="application/json").status == 415
+
+
+def test_an_empty_body_of_another_type_is_refused_too(lab: Integrator) -> None:
+    assert post(lab, b"", kind="application/json").status == 415
+
+
+def test_a_parameter_of_a_form_without_a_value_is_named_as_not_used(lab: Integrator) -> None:
+    answer = post(lab, b"unknown=")
+
+    assert b"the search parameter unknown has no value and was not used" in answer.body
 
 
 def test_a_form_that_is_not_utf_8_is_refused(lab: Integrator) -> None:
@@ -119,3 +130,20 @@ def test_a_search_finds_nothing_of_others(service: RunningService, lab: Integrat
 
     assert other.get(f"{REPORTS}?{wanted}").json["total"] == 0
     assert post(other, wanted.encode()).json["total"] == 0
+
+
+def test_a_search_is_of_the_type_in_the_address(lab: Integrator) -> None:
+    lab.register(panel(uuid4().hex, result("r1", 1.0)))
+
+    found = lab.get("/fhir/r4/Observation").json["entry"]
+
+    assert [one["resource"]["resourceType"] for one in found] == ["Observation"]
+
+
+@pytest.mark.parametrize("name", ["_include", "_include:iterate", "_revinclude"])
+def test_each_form_of_an_inclusion_needs_the_right_to_read(
+    strict_service: RunningService, name: str
+) -> None:
+    lab = strict_service.integrator(scopes=("system/DiagnosticReport.s",))
+
+    assert lab.get(f"{REPORTS}?{name}=DiagnosticReport:patient").status == 403

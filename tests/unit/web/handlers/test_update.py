@@ -155,6 +155,15 @@ def test_the_version_is_shown_only_to_a_client_that_may_read_it(
     assert answer.status == status
 
 
+@pytest.mark.parametrize(("letters", "status"), [("u", 403), ("s", 403), ("us", 404)])
+def test_a_condition_needs_the_right_to_search_too(
+    strict_service: RunningService, letters: str, status: int
+) -> None:
+    lab = strict_service.integrator(scopes=(f"system/DiagnosticReport.{letters}",))
+
+    assert update(lab, f"{REPORTS}?identifier={SYSTEM}|none").status == status
+
+
 # Conditional updates.
 
 

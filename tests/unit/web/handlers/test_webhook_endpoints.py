@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.unit.web.handlers.asking import named
 
 ENDPOINTS = "/webhooks/v1/endpoints"
@@ -40,6 +41,14 @@ def test_an_added_endpoint_is_located_and_its_secret_is_shown_once(lab: Integrat
     assert added.headers["cache-control"] == "no-store"
     assert added.json["signing_secret"].startswith("whsec_")
     assert "signing_secret" not in lab.get(path).json
+
+
+def test_an_added_endpoint_is_named_in_its_record(lab: Integrator) -> None:
+    added = add(lab)
+
+    record = records_of_tenant(lab)[-1]
+    assert (record["action"], record["status"]) == ("endpoint.create", 201)
+    assert record["what"] == [f"Endpoint/{added.json['id']}"]
 
 
 def test_endpoints_are_listed_oldest_first(lab: Integrator) -> None:
@@ -212,3 +221,18 @@ def test_a_trial_over_http_counts_once_among_four(
         answer = call(lab, "POST", f"{path}/{name}", {} if name == "test" else None)
 
     assert answer.status == status
+
+
+def test_a_changed_endpoint_is_known_by_its_new_tag_alone(lab: Integrator, path: str) -> None:
+    changed = call(lab, "PATCH", path, {"description": "other"})
+
+    found = [lab.get(path, If_None_Match=f'W/"{number}"').status for number in (1, 2)]
+    assert (changed.headers["etag"], found) == ('W/"2"', [200, 304])
+
+
+def test_types_of_events_name_their_resource_if_they_have_one(lab: Integrator) -> None:
+    known = lab.get("/webhooks/v1/event-types").json["event_types"]
+
+    resources = {one["name"]: one["resource_type"] for one in known}
+    assert resources["diagnostic_report.created"] == "DiagnosticReport"
+    assert resources["endpoint.test"] is None

@@ -16,6 +16,7 @@ PDF = "application/pdf"
         ("count.PDF", PDF, 'inline; filename="count.PDF"'),
         ("", PDF, 'inline; filename="document.pdf"'),
         ("../../etc/passwd", PDF, 'inline; filename="etc passwd.pdf"'),
+        ("x" * 101, PDF, f'inline; filename="{"x" * 100}.pdf"'),
         ("x", "no/such-type", 'inline; filename="x"'),
         ("x", "text/plain; charset=utf-8", 'inline; filename="x.txt"'),
         ("x", " text/plain ; charset=utf-8", 'inline; filename="x.txt"'),

@@ -197,10 +197,10 @@ def test_other_conflicts_name_the_current_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("updated", "is_newer"), [(SECOND + 6, False), (SECOND + 7, False), (SECOND + 8, True)]
+    ("updated", "is_newer"), [(SECOND + 5, False), (SECOND + 6, False), (SECOND + 7, True)]
 )
 def test_an_instant_is_compared_to_the_millisecond(updated: int, *, is_newer: bool) -> None:
-    given = Preconditions(unmodified_since=instant(SECOND + 7))
+    given = Preconditions(unmodified_since=instant(SECOND + 6))
 
     if is_newer:
         with pytest.raises(VersionConflict):

@@ -68,6 +68,16 @@ def test_links_of_a_bundle_ask_for_the_same_format(url: str, asked: str, shown: 
     assert f'"url":"{shown}"'.encode() in made
 
 
+def test_each_link_of_a_bundle_asks_for_the_same_format() -> None:
+    urls = ["https://a/Patient?x=1", "https://a/Patient?_cursor=k"]
+    links = [{"relation": "self", "url": urls[0]}, {"relation": "next", "url": urls[1]}]
+    listing: Any = SimpleNamespace(bundle=lambda _context: {"link": links})
+
+    made = serialize_bundle(None, b"", listing=listing, asked="_format=xml", form=PLAIN)  # type: ignore[arg-type]
+
+    assert [made.count(f"{url}&_format=xml".encode()) for url in urls] == [1, 1]
+
+
 @pytest.fixture(scope="module")
 def context() -> Context:
     return create_context(Config(), clock=HandClock())

@@ -116,3 +116,20 @@ def test_what_is_long_is_sent_in_pieces_of_bounded_size() -> None:
         return [len(piece) async for piece in body.pieces()]
 
     assert max(asyncio.run(lengths())) < 128 * 1024
+
+
+def test_what_is_at_hand_is_returned_at_once() -> None:
+    kept = Kept()
+    small = kept.keep(b"data")
+    whole = BlobSlice(small, slice(0, 4), encoded=True)
+    body = ResponseBody([b"<", whole, b"|", BlobSlice(small, slice(1, 3)), b">"], kept.read)
+
+    assert body.at_once() == b'<"ZGF0YQ=="|at>'
+    assert body.length == len(body.at_once() or b"")
+
+
+def test_what_has_to_be_read_first_is_not_returned_at_once() -> None:
+    kept = Kept()
+    body = ResponseBody([b"<", BlobSlice(kept.keep(LARGE), slice(0, 9))], kept.read)
+
+    assert body.at_once() is None

@@ -104,3 +104,16 @@ def test_what_is_public_needs_no_token(other: Any) -> None:
     assert operation["security"] == []
     assert "401" not in operation["responses"]
     assert other["servers"] == [{"url": "https://fhir.example.org"}]
+
+
+def test_a_token_is_got_by_oauth_or_sent_as_it_is(document: Any) -> None:
+    schemes = document["components"]["securitySchemes"].values()
+    found = {one["type"]: one for one in schemes}
+
+    assert found.keys() == {"oauth2", "http"}
+    assert found["http"]["scheme"] == "bearer"
+    scopes = found["oauth2"]["flows"]["clientCredentials"]["scopes"]
+    assert scopes["system/DiagnosticReport.u"] == "update a DiagnosticReport"
+    assert {"webhooks.read", "webhooks.write", "system/AuditEvent.s"} <= scopes.keys()
+    assert "system/Observation.u" not in scopes
+    assert "system/Observation.r" in scopes

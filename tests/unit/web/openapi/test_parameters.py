@@ -16,3 +16,39 @@ def test_each_shared_parameter_and_header_has_its_words(document: Any) -> None:
 
     assert all(one["description"] for one in parts["parameters"].values())
     assert all(one["description"] for one in parts["headers"].values())
+
+
+def named(document: Any, path: str, method: str = "get") -> dict[str, Any]:
+    """Return the schema of each parameter of an operation."""
+    shared = document["components"]["parameters"]
+    given = document["paths"][path][method]["parameters"]
+    found = [shared[one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in given]
+    return {one["name"]: one["schema"] for one in found}
+
+
+def test_a_page_of_deliveries_has_its_limits(document: Any) -> None:
+    found = named(document, "/webhooks/v1/endpoints/{id}/deliveries")
+
+    assert found["limit"] == {"type": "integer", "minimum": 0, "maximum": 100, "default": 20}
+    assert found["since"] == found["until"] == {"type": "string", "format": "date-time"}
+    assert set(found["status"]["enum"]) == {
+        *("pending", "delivering", "retrying", "delivered", "dead", "held", "cancelled")
+    }
+
+
+def test_a_client_may_wait_for_events(document: Any) -> None:
+    found = named(document, "/webhooks/v1/endpoints/{id}/events")
+
+    assert found["wait"] == {"type": "integer", "minimum": 0, "maximum": 30, "default": 0}
+    assert found["after_seq"]["maximum"] == 10**15
+
+
+def test_a_search_has_the_parameters_of_its_page(document: Any) -> None:
+    reports = named(document, "/fhir/r4/DiagnosticReport")
+    events = named(document, "/fhir/r4/AuditEvent")
+
+    page = {"_count", "_cursor", "_elements", "_include", "_revinclude", "_sort", "_summary"}
+    assert page | {"_total", "status", "identifier"} <= reports.keys()
+    assert reports["_total"]["enum"] == ["none", "estimate", "accurate"]
+    assert {"_count", "_cursor", "_elements", "_sort", "_summary", "_total"} <= events.keys()
+    assert events["_total"]["enum"] == ["none"]

@@ -36,3 +36,65 @@ def test_the_example_of_an_update_is_taken(lab: Integrator, document: Any) -> No
 
     for example in examples(document, f"{REPORTS}/{{id}}", "patch"):
         assert lab.patch(path, example).status == 204
+
+
+def test_the_example_of_a_batch_is_taken(lab: Integrator, document: Any) -> None:
+    (example,) = examples(document, "/fhir/r4")
+
+    answer = lab.request("POST", "/fhir/r4", example)
+
+    assert answer.status == 200
+    assert [one["response"]["status"][:3] for one in answer.json["entry"]] == ["200"]
+
+
+def bodies(document: Any) -> dict[str, Any]:
+    """Return each body of an operation by its method and path."""
+    return {
+        f"{method} {path}": operation["requestBody"]
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if "requestBody" in operation
+    }
+
+
+def test_a_body_may_be_left_out_only_where_nothing_in_it_is_needed(document: Any) -> None:
+    optional = {name for name, body in bodies(document).items() if not body["required"]}
+
+    one = "/webhooks/v1/endpoints/{id}"
+    acts = {f"post {one}/{name}" for name in ("secret:rotate", "token:rotate", "test")}
+    assert optional == {f"patch {one}", *acts}
+
+
+def test_tokens_are_asked_for_and_revoked_by_forms(document: Any) -> None:
+    found = bodies(document)
+
+    for path, name in (("token", "TokenRequest"), ("revoke", "RevocationRequest")):
+        assert found[f"post /oauth/{path}"] == {
+            "required": True,
+            "content": {
+                "application/x-www-form-urlencoded": {
+                    "schema": {"$ref": f"#/components/schemas/{name}"}
+                }
+            },
+        }
+
+
+def test_a_body_of_fhir_may_be_xml_and_a_patch_has_forms_of_its_own(document: Any) -> None:
+    found = bodies(document)
+
+    for name in ("/$register", "", "/$validate"):
+        assert "application/fhir+xml" in found[f"post {REPORTS}{name}"]["description"]
+    patch = found[f"patch {REPORTS}/{{id}}"]
+    assert "application/json-patch+json" in patch["description"]
+    assert {*patch["content"]} == {"application/fhir+json", "application/merge-patch+json"}
+
+
+def test_a_registration_names_which_entries_it_needs_and_which_repeat(document: Any) -> None:
+    whole = document["components"]["schemas"]["RegisterDiagnosticReport"]
+    entries = whole["properties"]["parameter"]
+
+    assert entries["description"] == (
+        "One entry each; required: diagnosticReport, patient, organization. "
+        "Any number of each: observation, specimen, serviceRequest, practitioner."
+    )
+    assert entries["minItems"] == 3

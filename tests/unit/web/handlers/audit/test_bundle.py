@@ -45,8 +45,11 @@ def test_without_events_there_are_no_entries(service: RunningService) -> None:
 
 
 def test_the_elements_that_are_asked_for_are_shown_with_the_id(service: RunningService) -> None:
-    (entry,) = bundle(service, EVENT, search=("", "outcome"))["entry"]
+    event = {**EVENT, "outcomeDesc": "refused"}
 
+    (entry,) = bundle(service, event, search=("", "outcome"))["entry"]
+
+    assert "outcomeDesc" not in entry["resource"]
     assert entry["resource"]["outcome"] == "0"
     assert entry["resource"]["id"] == "e-1"
 
@@ -58,3 +61,9 @@ def test_remarks_come_last_and_alone_if_nothing_was_found(service: RunningServic
     assert [entry["search"]["mode"] for entry in both] == ["match", "outcome"]
     assert len(both[1]["resource"]["issue"]) == 2
     assert [entry["search"]["mode"] for entry in alone] == ["outcome"]
+
+
+def test_events_are_a_bundle_of_a_search(service: RunningService) -> None:
+    made = bundle(service, EVENT)
+
+    assert (made["resourceType"], made["type"]) == ("Bundle", "searchset")

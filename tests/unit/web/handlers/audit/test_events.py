@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from fhirpub.fhir.times import http_date
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.audit_trail import (
     AUDITOR,
@@ -63,6 +64,17 @@ def test_an_event_is_read_by_its_id_as_it_is_found(auditor: Integrator) -> None:
 
         assert (answer.status, answer.json) == (200, event)
         assert answer.headers["etag"] == 'W/"1"'
+
+
+def test_an_event_is_known_since_the_second_in_which_it_was_recorded(auditor: Integrator) -> None:
+    oldest = events_found(auditor.get(EVENTS))[-1]["id"]
+
+    found = [
+        auditor.get(f"{EVENTS}/{oldest}", If_Modified_Since=http_date(NOON + each)).status
+        for each in (-1_000, 0)
+    ]
+
+    assert found == [200, 304]
 
 
 def test_an_event_is_addressed_below_the_base(auditor: Integrator) -> None:

@@ -172,3 +172,11 @@ def test_the_entries_of_a_response_keep_their_order() -> None:
 
 def test_a_response_with_one_entry_has_no_comma_behind_it() -> None:
     assert b"".join(batch_response([b"1"])).endswith(b'"entry":[1]}')
+
+
+def test_an_entry_that_is_not_sent_has_its_tag() -> None:
+    answer = EntryAnswer(304, {"ETag": 'W/"1"', "Server": "x"})
+
+    assert json.loads(answer.serialize()) == {
+        "response": {"status": "304 Not Modified", "etag": 'W/"1"'}
+    }

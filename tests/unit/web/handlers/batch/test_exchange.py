@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import cast
 
@@ -122,3 +123,17 @@ async def test_a_handler_need_not_wait_for_what_it_wrote(stream: IOStream) -> No
     more = exchange.write(b"cd")
 
     assert (begun.done(), more.done()) == (True, True)
+
+
+async def test_an_answer_has_not_ended_before_it_is_finished(stream: IOStream) -> None:
+    exchange = exchange_in(stream, AnswerBytes(6))
+    ending = asyncio.create_task(exchange.wait_ended())
+    await asyncio.sleep(0)
+    exchange.write_headers(OK, length(2), b"ab")
+    await asyncio.sleep(0)
+    before = ending.done()
+
+    exchange.finish()
+    await ending
+
+    assert not before

@@ -9,6 +9,8 @@ import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.bodies import register_body
+from tests.erasing import Operator
+from tests.unit.web.handlers.asking import id_of
 
 UNKNOWN = "Patient/00000000-0000-4000-8000-000000000000"
 
@@ -72,3 +74,13 @@ def test_a_patient_that_may_not_be_read_is_unknown(
     answer = refer(strict_service.another_client(owner.tenant, scopes=scopes), reference)
 
     assert answer.status == status
+
+
+def test_a_patient_that_was_erased_is_unknown(service: RunningService, lab: Integrator) -> None:
+    made = lab.register(register_body(uuid4().hex))
+    reference = lab.get(made.headers["location"]).json["subject"]["reference"]
+    Operator(service, lab).erase(f"DiagnosticReport/{id_of(made)}")
+
+    answer = refer(lab, reference)
+
+    assert (answer.status, answer.problems) == (400, ["entry-missing", "reference-unresolved"])

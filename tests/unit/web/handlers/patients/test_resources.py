@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 
+from fhirpub.errors import NotPermitted
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
+from tests.unit.web.handlers.asking import Asked, on_request
 
 
 def register(lab: Integrator) -> str:
@@ -95,3 +100,24 @@ def test_a_patient_is_read_with_the_right_to_it_or_to_what_it_came_with(
     assert [lab.get(path + suffix).status for suffix in ("", "/_history/1")] == [read] * 2
     assert lab.get(f"{path}/_history").status == listed
     assert lab.get("/fhir/r4/Patient").status == searched
+
+
+@pytest.mark.parametrize(
+    ("scope", "may"),
+    [
+        ("system/DiagnosticReport.r", True),
+        ("system/Patient.r", True),
+        ("system/Encounter.r", False),
+    ],
+)
+def test_a_patient_is_shown_only_with_the_right_to_the_type_of_its_statement(
+    lab: Integrator, path: str, scope: str, *, may: bool
+) -> None:
+    async def use(one: Asked) -> int:
+        handler = cast("Any", one.handler)
+        handler.caller = replace(handler.caller, scopes=(scope,), scopes_count=True)
+        await handler.get(path.rpartition("/")[2])
+        return one.exchange.status
+
+    with nullcontext() if may else pytest.raises(NotPermitted):
+        assert on_request(lab, use, path=path) == 200

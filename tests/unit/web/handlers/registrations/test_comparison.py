@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.interactions.register import Registration
@@ -90,3 +91,15 @@ def test_other_content_is_counted_also_where_it_is_not_refused(lab: Integrator) 
         lab.register(register_body(value, conclusion=conclusion))
 
     assert moves.by("other_content_total") == 1
+
+
+def test_other_content_is_logged_by_its_elements_and_without_their_values(lab: Integrator) -> None:
+    value = uuid4().hex
+    lab.register(register_body(value))
+    with capture_logs() as logged:
+        lab.register(register_body(value, conclusion="Lovelace"))
+
+    (line,) = [one for one in logged if one["event"].startswith("other content")]
+    assert (line["log_level"], line["type"]) == ("warning", "DiagnosticReport")
+    assert (line["elements"], line["client"]) == ("conclusion", lab.client_id)
+    assert "Lovelace" not in str(line)

@@ -1,0 +1,40 @@
+"""When a connection makes room for another, to the moment, and what is no fault of a listener."""
+
+from __future__ import annotations
+
+import socket
+from typing import cast
+
+import pytest
+
+from fhirpub.http.connections import accept_some
+from tests.unit.http.test_connections import LOCAL, FakeConnection, fill, table
+
+
+@pytest.mark.parametrize(("since", "served"), [(99.0, True), (99.9, False)])
+def test_a_connection_makes_room_from_the_moment_its_time_is_over(
+    since: float, *, served: bool
+) -> None:
+    full = table(per_address=1)
+    full.add(LOCAL, FakeConnection(since, served=served))
+
+    assert full.admits(LOCAL)
+
+
+def test_an_address_that_came_back_is_looked_at_again() -> None:
+    full = table(per_address=1)
+    (young,) = fill(full, LOCAL, 99.5)
+    assert not full.admits(LOCAL)
+    full.remove(LOCAL, young)
+    (old,) = fill(full, LOCAL, 10.0)
+
+    assert full.admits(LOCAL)
+    assert old.is_closed
+
+
+def test_a_connection_that_its_client_gave_up_ends_the_turn_and_is_no_fault() -> None:
+    class Listening:
+        def accept(self) -> None:
+            raise ConnectionAbortedError
+
+    assert [*accept_some(cast("socket.socket", Listening()))] == []

@@ -1,0 +1,65 @@
+"""Entries of a batch: what they may refer to, their trace, and answers that have no room."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import uuid4
+
+from fhirpub.fhir.strict_json import dumps, loads
+from fhirpub.testing.service import Integrator
+from fhirpub.web.handlers.batch.run import BatchRun
+from tests.batches import BASE, TYPE, UNKNOWN, bundle, entry, registering, send, status
+from tests.bodies import register_body
+from tests.log_lines import caught_lines
+from tests.unit.web.handlers.asking import asked, running
+
+URN = f"urn:uuid:{UNKNOWN}"
+TRACE = "a" * 32
+
+
+def test_an_entry_that_refers_to_itself_relies_on_no_other(lab: Integrator, value: str) -> None:
+    body = register_body(value, result=[{"reference": URN}])
+
+    (answer,) = send(lab, entry("POST", f"{TYPE}/$register", body, full_url=URN))
+
+    assert status(answer) == 201
+
+
+def test_an_entry_is_of_the_trace_of_its_batch(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        parent = f"00-{TRACE}-{'b' * 16}-01"
+        read = entry("GET", f"{TYPE}/{UNKNOWN}")
+        send(lab, read, X_Request_Id=name, Traceparent=parent)
+        line = caught.of(f"{name}-0")
+
+    assert line["trace_id"] == TRACE
+
+
+def test_writes_are_made_though_there_is_no_room_for_answers(lab: Integrator, value: str) -> None:
+    async def answers() -> list[Any]:
+        async with asked(lab, "POST", BASE) as one:
+            handler = cast("Any", one.handler)
+            handler.data_received(dumps(bundle(registering(value), entry("GET", TYPE))))
+            run = BatchRun(handler, await handler._read(), handler.find_handler)
+            run._room.used = run._room.most
+            return [loads(answer) for answer in await run.answers() or ()]
+
+    assert [status(answer) for answer in running(lab).call(answers())] == [201, 413]
+
+
+def test_a_reference_that_no_entry_explains_relies_on_no_entry(
+    lab: Integrator, value: str
+) -> None:
+    body = register_body(value, result=[{"reference": URN}])
+
+    (answer,) = send(lab, entry("POST", f"{TYPE}/$register", body))
+
+    assert status(answer) == 201
+
+
+def test_an_address_below_the_base_without_fhir_is_refused(lab: Integrator) -> None:
+    (answer,) = send(lab, entry("GET", ".well-known/smart-configuration"))
+
+    assert status(answer) == 406
+    assert "resource" not in answer

@@ -1,0 +1,56 @@
+"""What a revision counts in a tenant's storage, and leaves in the audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fhirpub.config.quotas import QuotasConfig
+from fhirpub.config.settings import Config
+from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import records_of_tenant
+from tests.panels import panel, result
+from tests.unit.web.handlers.registrations.test_revise import registered, revise
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service whose tenants may store little."""
+    config = Config(quotas=QuotasConfig(tenant_stored_bytes=20_000))
+    with RunningService(tmp_path_factory.mktemp("narrow"), config=config) as service:
+        yield service
+
+
+def test_a_tenant_that_may_store_no_more_cannot_revise(narrow: RunningService, value: str) -> None:
+    lab = narrow.integrator()
+    path = registered(lab, value, result("r1", 1.0))
+
+    answer = revise(lab, path, panel(value, result("r1", 1.0), conclusion="x y " * 6_000))
+
+    assert (answer.status, answer.problems) == (403, ["storage-quota-used-up"])
+    assert lab.get(path).headers["etag"] == 'W/"1"'
+
+
+def test_a_revision_counts_in_what_a_tenant_stores(narrow: RunningService, value: str) -> None:
+    lab = narrow.integrator()
+    path = registered(lab, value, result("r1", 1.0))
+
+    usage = narrow.services.quotas._usages["tenant", lab.tenant.id]
+    before = usage.stored
+
+    answer = revise(lab, path, panel(value, result("r1", 2.0), conclusion="x y " * 500))
+
+    assert answer.status == 200, answer.body
+    assert usage.stored - before >= 2_000
+
+
+def test_a_revision_leaves_one_record_and_so_does_one_that_changes_nothing(
+    lab: Integrator, value: str
+) -> None:
+    path = registered(lab, value, result("r1", 1.0))
+    for _ in range(2):
+        assert revise(lab, path, panel(value, result("r1", 2.0))).status == 200
+
+    found = [(one["action"], one["status"]) for one in records_of_tenant(lab)]
+    assert found == [("register", 201), ("revise", 200), ("revise", 200)]

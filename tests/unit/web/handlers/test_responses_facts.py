@@ -1,0 +1,136 @@
+"""What answers and refusals have beside their bodies, and where their content is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import orjson
+import pytest
+
+from fhirpub.errors import InvalidContent, Issue
+from fhirpub.problems import ContentProblem
+from fhirpub.testing.service import Integrator
+from fhirpub.web.handlers.placement import DENSE, LARGE_STORED
+from tests.bodies import register_body
+from tests.log_lines import caught_lines
+from tests.unit.web.handlers.asking import (
+    REPORTS,
+    Asked,
+    asked,
+    id_of,
+    on_request,
+    path_of,
+    running,
+)
+
+
+def test_a_refusal_has_the_headers_to_which_it_obliges(lab: Integrator) -> None:
+    without_token = lab.service.request("GET", REPORTS)
+
+    assert without_token.headers["www-authenticate"] == 'Bearer realm="fhirpub"'
+
+
+def test_a_refusal_names_its_places_as_fhirpath_does(lab: Integrator) -> None:
+    place = "DiagnosticReport.effectiveDateTime"
+    problem = InvalidContent([Issue.error(ContentProblem.VALUE_INVALID, "is wrong", place)])
+
+    async def use(one: Asked) -> list[str]:
+        one.handler.fail(problem)
+        (issue,) = orjson.loads(one.exchange.body or b"")["issue"]
+        expression: list[str] = issue["expression"]
+        return expression
+
+    assert on_request(lab, use) == ["DiagnosticReport.effective"]
+
+
+def test_the_line_of_a_registration_names_the_resource_that_was_made(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        headers = {"X-Request-Id": name}
+        answer = lab.request("POST", f"{REPORTS}/$register", register_body(uuid4().hex), headers)
+        line = caught.of(name)
+
+    assert answer.status == 201
+    assert line["resource"] == f"DiagnosticReport/{id_of(answer)}"
+
+
+@pytest.mark.parametrize(("least", "vary"), [(0, "Accept"), (1, "Accept, Accept-Encoding")])
+def test_what_is_never_compressed_does_not_depend_on_what_codings_are_accepted(
+    lab: Integrator, least: int, vary: str
+) -> None:
+    async def found() -> tuple[bool, str]:
+        services = running(lab).services
+        server = replace(services.config.server, compress_from_bytes=least)
+        services = replace(services, config=replace(services.config, server=server))
+        async with asked(
+            lab, "GET", REPORTS, {"Accept-Encoding": "gzip"}, services=services
+        ) as one:
+            handler: Any = one.handler
+            handler.set_private_caching()
+            return handler.wants_gzip(1_000_000), handler.headers["Vary"]
+
+    assert running(lab).call(found()) == (bool(least), vary)
+
+
+class Places:
+    """Computes what it is given, and notes where it does."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    async def run(self, _owner: str, work: Callable[..., Any], *chunks: Any) -> Any:
+        self.seen.append("process" if chunks else "thread")
+        return "computed"
+
+
+DENSE_ENOUGH = b"{" + b"1," * DENSE
+MUCH_DENSER = b"{" + b"1," * 10 * DENSE
+
+
+@pytest.mark.parametrize(
+    ("stored", "accept", "place"),
+    [
+        (DENSE_ENOUGH, "application/fhir+json", []),
+        (DENSE_ENOUGH, "application/fhir+xml", ["process"]),
+        (b"1," * DENSE, "application/fhir+xml", []),
+        (MUCH_DENSER, "application/fhir+json", ["process"]),
+        (b" " * LARGE_STORED, "application/fhir+json", ["thread"]),
+        (b" " * (LARGE_STORED + 1), "application/fhir+json", ["process"]),
+    ],
+    ids=["json", "xml", "xml at the limit", "dense json", "long", "longer"],
+)
+def test_an_answer_is_computed_where_its_values_hold_up_no_one(
+    lab: Integrator, stored: bytes, accept: str, place: list[str]
+) -> None:
+    async def found() -> list[str]:
+        places: Any = Places()
+        services = replace(running(lab).services, threads=places, processes=places)
+        async with asked(lab, "GET", REPORTS, {"Accept": accept}, services=services) as one:
+            handler: Any = one.handler
+            await handler.compute_answer(lambda _context, _body: "", [stored])
+            seen: list[str] = places.seen
+            return seen
+
+    assert running(lab).call(found()) == place
+
+
+def test_the_line_of_a_read_names_its_resource(lab: Integrator) -> None:
+    path = path_of(lab.register(register_body(uuid4().hex)))
+    with caught_lines() as caught:
+        name = uuid4().hex
+        lab.get(path, X_Request_Id=name)
+        line = caught.of(name)
+
+    assert line["resource"] == path[path.index("DiagnosticReport/") :]
+
+
+def test_an_answer_is_in_lines_only_for_those_who_ask_for_that(lab: Integrator) -> None:
+    plain, lines, other = (
+        lab.get(f"/fhir/r4/metadata{query}").body.count(b"\n")
+        for query in ("", "?_pretty=true", "?_pretty=false")
+    )
+
+    assert lines > 100 > plain == other

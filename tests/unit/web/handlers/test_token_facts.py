@@ -1,0 +1,97 @@
+"""What grants state, what of refusals is counted, and certificates that a proxy passes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import read_chain
+from tests.unit.web.handlers.asking import asked, running
+from tests.unit.web.handlers.test_token import FORM, ask, form_of
+
+HEADER = "X-Client-Cert"
+
+
+def test_a_grant_states_the_scopes_of_the_token(service: RunningService) -> None:
+    lab = service.integrator(scopes=("system/DiagnosticReport.rs", "system/Patient.r"))
+
+    whole = ask(lab, form_of(lab)).json
+    part = ask(lab, form_of(lab, scope="system/Patient.r")).json
+
+    assert whole["scope"] == "system/DiagnosticReport.rs system/Patient.r"
+    assert part["scope"] == "system/Patient.r"
+
+
+def tokens_in(lab: Integrator, chain: str) -> list[tuple[int, int]]:
+    """Return the status and the count of each record of a refused token."""
+    found = [one for one in read_chain(lab, chain) if one["action"] == "token"]
+    return [(one["status"], one.get("count", 0)) for one in found if one["status"] >= 400]
+
+
+def test_a_refused_client_is_counted_in_the_chain_of_its_tenant(lab: Integrator) -> None:
+    for _ in range(2):
+        assert ask(lab, form_of(lab, client_secret="wrong")).status == 401
+
+    assert tokens_in(lab, lab.tenant.id) == [(401, 2)]
+
+
+def test_a_malformed_request_is_counted_in_the_chain_of_the_service(lab: Integrator) -> None:
+    before = tokens_in(lab, "")
+    assert ask(lab, b"grant_type=x").status == 400
+
+    assert tokens_in(lab, "")[len(before) :] == [(400, 1)]
+
+
+def behind_a_proxy(lab: Integrator, certificate: str) -> tuple[int, Any]:
+    """Return what a request for a token gets that a trusted proxy passes on."""
+
+    async def found() -> tuple[int, Any]:
+        services = running(lab).services
+        server = replace(
+            services.config.server, certificate_header=HEADER, trusted_proxies=["127.0.0.1"]
+        )
+        services = replace(services, config=replace(services.config, server=server))
+        given = {**FORM, HEADER: certificate} if certificate else FORM
+        async with asked(lab, "POST", "/oauth/token", given, services=services) as one:
+            one.handler.data_received(form_of(lab))
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status, orjson.loads(one.exchange.body or b"")
+
+    result: tuple[int, Any] = running(lab).call(found())
+    return result
+
+
+def test_a_certificate_that_cannot_be_read_grants_no_token(lab: Integrator) -> None:
+    status, body = behind_a_proxy(lab, "none at all")
+
+    assert (status, body["error"]) == (400, "invalid_request")
+    assert "certificate that cannot be read" in body["error_description"]
+
+
+def test_without_a_certificate_a_token_is_granted(lab: Integrator) -> None:
+    assert behind_a_proxy(lab, "")[0] == 200
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_scopes_of_the_trail_are_offered_where_there_is_one(
+    lab: Integrator, *, enabled: bool
+) -> None:
+    async def found() -> list[str]:
+        services = running(lab).services
+        audit = replace(services.config.audit, enabled=enabled)
+        services = replace(services, config=replace(services.config, audit=audit))
+        path = "/.well-known/smart-configuration"
+        async with asked(lab, "GET", path, services=services) as one:
+            one.handler.run()
+            await one.exchange.wait_ended()
+            scopes: list[str] = orjson.loads(one.exchange.body or b"")["scopes_supported"]
+            return scopes
+
+    scopes = running(lab).call(found())
+    assert any("AuditEvent" in scope for scope in scopes) is enabled
+    assert any("DiagnosticReport" in scope for scope in scopes)

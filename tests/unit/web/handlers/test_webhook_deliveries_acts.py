@@ -1,0 +1,106 @@
+"""What reading and replaying deliveries leaves behind: marks, counts, and where to go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from fhirpub.fhir.times import instant
+from fhirpub.runtime.clock import HOUR_MS, now_ms
+from fhirpub.testing.contracts.webhooks.records import NOW
+from fhirpub.testing.service import Integrator, RunningService
+from tests.metrics import Moves
+from tests.unit.web.handlers.asking import asked, running
+from tests.unit.web.handlers.test_webhook_deliveries import BASE, endpoint, replay, sent
+
+__all__ = ["endpoint", "sent"]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ({"status": "delivered"}, 3),
+        ({"status": "dead"}, 0),
+        ({"until": instant(NOW + 1_000)}, 1),
+        ({"since": instant(NOW + 1_000)}, 2),
+        ({"since": instant(NOW + 1), "until": instant(NOW + 3_600_000)}, 1),
+    ],
+    ids=["delivered", "dead", "until", "since", "between"],
+)
+def test_what_is_replayed_is_counted(
+    lab: Integrator, sent: str, body: dict[str, str], count: int
+) -> None:
+    moves = Moves(running(lab))
+
+    answer = replay(lab, sent.removesuffix("/deliveries"), body)
+
+    assert (answer.status, answer.json["reopened"]) == (200, count)
+    assert answer.json["state"] == lab.get(sent.removesuffix("/deliveries")).json["state"]
+    assert moves.by("webhook_replays_total") == count
+
+
+def test_a_replay_that_is_not_complete_goes_on_with_the_same_selection(
+    lab: Integrator, endpoint: str
+) -> None:
+    async def replayed(_endpoint: Any, _wanted: Any) -> Any:
+        return SimpleNamespace(reopened=2, following=12)
+
+    async def found() -> Any:
+        log: Any = SimpleNamespace(replay=replayed)
+        services = replace(running(lab).services, deliveries=log)
+        body = b'{"status":"dead","from_seq":1}'
+        kind = {"Content-Type": "application/json"}
+        async with asked(lab, "POST", f"{endpoint}/replay", kind, services=services) as one:
+            one.handler.data_received(body)
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return orjson.loads(one.exchange.body or b"")["next"]
+
+    assert running(lab).call(found()) == {"status": "dead", "from_seq": 12}
+
+
+def test_that_an_endpoint_is_read_is_noted(service: RunningService, lab: Integrator) -> None:
+    made = lab.request("POST", BASE, {"url": "pull:a"}, {"Content-Type": "application/json"})
+
+    def condition() -> bytes:
+        (found,) = service.call(service.services.store.all_endpoints(of={lab.tenant.id}))
+        return found.condition
+
+    async def read() -> None:
+        services = replace(service.services, clock=lambda: now_ms() + 2 * HOUR_MS)
+        path = f"{BASE}/{made.json['id']}/events"
+        async with asked(lab, "GET", path, services=services) as one:
+            one.handler.run()
+            await one.exchange.wait_ended()
+
+    before = condition()
+    service.call(read())
+
+    assert before != condition()
+
+
+@pytest.mark.parametrize("wait", [0, 1])
+def test_a_client_waits_for_events_only_if_it_asks_for_that(
+    lab: Integrator, endpoint: str, wait: int
+) -> None:
+    waited: list[Any] = []
+
+    async def note(found: Any, **more: Any) -> None:
+        waited.append((found.id, more))
+
+    async def status() -> int:
+        arrivals: Any = SimpleNamespace(wait=note)
+        services = replace(running(lab).services, arrivals=arrivals)
+        path = f"{endpoint}/events?after_seq=7&wait={wait}"
+        async with asked(lab, "GET", path, services=services) as one:
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
+
+    assert running(lab).call(status()) == 200
+    how = {"client": lab.client_id, "after": 7, "seconds": 1}
+    assert waited == ([(endpoint.rpartition("/")[2], how)] if wait else [])
