@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -145,6 +146,16 @@ async def test_a_fault_of_ours_ends_no_connection_and_shows_nothing() -> None:
 
     assert (answer.code, answer.text) == ("AE", "the message could not be processed")
     assert "Ashdown" not in str(answer)
+
+
+async def test_a_fault_of_ours_in_the_mapping_is_acknowledged_as_one() -> None:
+    receiver = Receiver(Canned().publisher, replace(SETTINGS, time_zone="Mars/Base"), 5.0)
+
+    with capture_logs() as logs:
+        answer = await receiver.receive(message(msh={7: ""}))
+
+    assert [line["kind"] for line in logs] == ["ZoneInfoNotFoundError"]
+    assert (answer.code, answer.text) == ("AE", "the message could not be processed")
 
 
 def test_pauses_grow_to_four_seconds_and_do_not_end() -> None:
