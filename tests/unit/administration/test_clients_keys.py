@@ -9,6 +9,7 @@ import pytest
 from fhirpub.administration import clients
 from fhirpub.auth.assertions.signing import new_key_pair
 from fhirpub.errors import ConfigurationError, InvalidContent
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import Office
 
 URL = "https://lab.example.org/jwks"
@@ -47,3 +48,68 @@ async def test_keys_are_given_as_a_set_or_by_their_url(
 
     assert [str(issue.expression) for issue in refused.value.issues] == ["jwks_url"]
     assert await office.store.clients() == before
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(clients.OPERATIONS) == {
+        "client add": [
+            "POST /tenants/{tenant}/clients 201",
+            "creates a store",
+            "path tenant! string",
+            "body name string 200 characters",
+            "body scopes strings",
+            "body networks strings 100 characters",
+            "body valid_days integer >=0 <=36500",
+            "body jwks object",
+            "body jwks_url string",
+        ],
+        "client add --key": [
+            "PUT /tenants/{tenant}/clients/{key} 200",
+            "creates a store",
+            "path tenant! string",
+            "path key! string",
+            "body name string 200 characters",
+            "body scopes strings",
+            "body networks strings 100 characters",
+            "body valid_days integer >=0 <=36500",
+            "body jwks object",
+            "body jwks_url string",
+        ],
+        "client list": [
+            "GET /clients 200",
+            "creates a store",
+            "query tenant string",
+        ],
+        "client show": [
+            "GET /clients/{client} 200",
+            "creates a store",
+            "path client! string",
+        ],
+        "client rotate": [
+            "POST /clients/{client}/rotate 200",
+            "creates a store",
+            "path client! string",
+            "body grace_seconds integer >=0 <=9007199254740992",
+            "body valid_days integer >=0 <=36500",
+        ],
+        "client scopes": [
+            "PUT /clients/{client}/scopes 200",
+            "creates a store",
+            "path client! string",
+            "body scopes! strings",
+        ],
+        "client edit": [
+            "PATCH /clients/{client} 200",
+            "creates a store",
+            "path client! string",
+            "body name string 200 characters",
+            "body networks strings 100 characters",
+            "body jwks object",
+            "body jwks_url string",
+        ],
+        "client disable": [
+            "POST /clients/{client}/disable 200",
+            "final, creates a store",
+            "path client! string",
+        ],
+    }
