@@ -143,7 +143,10 @@ def test_the_patient_and_the_laboratory_are_found_by_each_form_of_a_reference(fo
         "subject": {"reference": form.format("Patient/p1")},
         "performer": [{"reference": form.format("Organization/o1")}],
     }
-    included = {"Patient/p1": {"name": [{"family": "A"}]}, "Organization/o1": {"name": "Q"}}
+    included: dict[str, Any] = {
+        "Patient/p1": {"name": [{"family": "A"}]},
+        "Organization/o1": {"name": "Q"},
+    }
 
     assert shown(report, included).facts == {"Patient:": " A", "Laboratory:": " Q"}
 
