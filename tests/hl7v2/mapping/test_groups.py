@@ -123,3 +123,34 @@ def test_a_specimen_belongs_to_the_examination_before_it() -> None:
     first, second = mapped(message(pid(), obr(), obx(), blood, obr({3: "NQ-2^LIS"}), obx()))
 
     assert ("specimen" in first.resource, "specimen" in second.resource) == (True, False)
+
+
+def test_a_number_without_code_and_value_is_no_empty_line() -> None:
+    with pytest.raises(Unusable) as refused:
+        texts(obx(TEXT), obx({3: "", 5: ""}))
+
+    assert [problem.place for problem in refused.value.problems] == ["OBX[2]-3"]
+
+
+@pytest.mark.parametrize(
+    ("segments", "problem"),
+    [
+        ((pid(),), "MSH[1]: no OBR follows"),
+        ((obr(), obx()), "OBR[1]: comes without a PID before it"),
+    ],
+)
+def test_a_missing_segment_is_an_error_of_the_sequence(
+    segments: tuple[str, ...], problem: str
+) -> None:
+    with pytest.raises(Unusable) as refused:
+        mapped(message(*segments))
+
+    assert [(str(one), one.code) for one in refused.value.problems] == [(problem, Code.SEQUENCE)]
+
+
+def test_a_result_is_known_by_a_number_in_the_system_of_its_report() -> None:
+    (found,) = resources(message(pid(), obr(), obx()), "observation")
+
+    assert found["identifier"] == [
+        {"system": "https://north-quay.example/reports", "value": "NQ-1001/718-7"}
+    ]

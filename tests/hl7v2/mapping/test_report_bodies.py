@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import hashlib
 from dataclasses import replace
 from typing import Any
 
@@ -179,9 +181,12 @@ def test_a_remark_leaves_the_title_and_gives_a_hash_of_the_whole() -> None:
 
     remarked = add_remark(document)
 
+    text = base64.b64decode(remarked["data"])
+    assert text.startswith(base64.b64decode(document["data"]))
+    assert text.endswith(b"The report has other results, which were sent before.\n")
+    assert remarked["hash"] == hashlib.sha256(text).hexdigest()
     assert remarked["title"] == document["title"] == "Blood count"
     assert remarked["contentType"] == document["contentType"]
-    assert remarked["hash"] != document["hash"]
 
 
 # The patient

@@ -101,6 +101,8 @@ def test_a_ratio_may_be_written_with_a_stroke() -> None:
         (">^1^:^2", ">1:2"),
         ("^2^-", "2-"),
         ("^1^:^many", "1:many"),
+        ("^many^:^1", "many:1"),
+        ("^few^-^1", "few-1"),
         ("<>^10", "<>10"),
     ],
 )
@@ -298,7 +300,9 @@ def test_a_type_of_document_that_is_unknown_is_named_with_those_that_are_not(fie
     )
 
 
-@pytest.mark.parametrize("field", ["^AP^PDF^Base64^%%%", "^AP^PDF^Other^QQ=="])
+@pytest.mark.parametrize(
+    "field", ["^AP^PDF^Base64^%%%", "^AP^PDF^Base64^QUJD%", "^AP^PDF^Other^QQ=="]
+)
 def test_a_document_that_cannot_be_decoded_is_named_with_its_field(field: str) -> None:
     with pytest.raises(Unusable) as refused:
         mapped(message(pid(), obr(), obx({2: "ED", 5: field})))
