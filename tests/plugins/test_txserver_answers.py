@@ -20,16 +20,16 @@ learned = CodeSourceContract().learned
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Server]:
+def server() -> Iterator[Server]:
+    """A server for all tests: threads of one may still ask it while the next one runs."""
     with serving() as server:
         yield server
 
 
-@pytest.fixture
-def server(shared: Server) -> Server:
-    """A server that was not asked yet."""
-    shared.asked.clear()
-    return shared
+def asked_with(server: Server, code: str) -> dict[str, str]:
+    """Return the headers of the only question about a code."""
+    (headers,) = [headers for path, headers in server.asked if path.endswith(f"&code={code}")]
+    return headers
 
 
 class Silent:
@@ -102,19 +102,21 @@ def test_another_document_is_no_answer(answer: Any) -> None:
     ],
 )
 def test_questions_go_on_after_an_answer_that_cannot_be_read(server: Server, body: bytes) -> None:
-    server.answers = {f"bad-{number}": body for number in range(4)}
+    codes = [f"bad-{len(body)}-{number}" for number in range(4)]
+    server.answers |= dict.fromkeys(codes, body)
     source = TerminologyServer(ServerSettings(url=server.url))
 
-    for code in server.answers:
+    for code in codes:
         source.knows(SYSTEM, code)
 
     assert learned(source, *GLUCOSE) is True
-    assert [source.knows(SYSTEM, code) for code in server.answers] == [None] * 4
+    assert [source.knows(SYSTEM, code) for code in codes] == [None] * 4
 
 
 def test_an_answer_that_is_too_long_is_not_read_to_its_end(server: Server) -> None:
     whole = b'{"parameter": [{"name": "result", "valueBoolean": true}]}'
-    server.answers = {"long": whole.ljust(1_000_000), "longer": whole + b" " * 1_000_000 + b"}"}
+    longer = whole + b" " * 1_000_000 + b"}"
+    server.answers |= {"long": whole.ljust(1_000_000), "longer": longer}
     source = TerminologyServer(ServerSettings(url=server.url))
 
     assert source._ask((SYSTEM, "long")) is True
@@ -125,25 +127,33 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(server: Server) -> No
 
 
 def test_the_server_is_asked_for_json(server: Server) -> None:
-    TerminologyServer(ServerSettings(url=server.url))._ask(GLUCOSE)
+    TerminologyServer(ServerSettings(url=server.url))._ask((SYSTEM, "json"))
 
-    ((_path, headers),) = server.asked
-    assert headers["Accept"] == "application/fhir+json"
+    assert asked_with(server, "json")["Accept"] == "application/fhir+json"
 
 
 def test_without_a_token_none_is_sent(server: Server) -> None:
-    TerminologyServer(ServerSettings(url=server.url))._ask(GLUCOSE)
+    TerminologyServer(ServerSettings(url=server.url))._ask((SYSTEM, "open"))
 
-    assert "Authorization" not in server.asked[0][1]
+    assert "Authorization" not in asked_with(server, "open")
+
+
+def test_a_token_is_sent_as_a_bearer_token(server: Server) -> None:
+    settings = ServerSettings(url=server.url, token="a-word")
+
+    TerminologyServer(settings)._ask((SYSTEM, "closed"))
+
+    assert asked_with(server, "closed")["Authorization"] == "Bearer a-word"
 
 
 @pytest.mark.parametrize("end", ["", "/"])
 def test_the_base_may_end_with_a_slash(server: Server, end: str) -> None:
-    TerminologyServer(ServerSettings(url=server.url.rstrip("/") + end))._ask((SYSTEM, "a&b c"))
+    code = f"a&b c{len(end)}"
 
-    assert server.asked[0][0] == (
-        "/r4/CodeSystem/$validate-code?url=https%3A%2F%2Fcodes.example%2Ftests&code=a%26b+c"
-    )
+    TerminologyServer(ServerSettings(url=server.url.rstrip("/") + end))._ask((SYSTEM, code))
+
+    path = "/r4/CodeSystem/$validate-code?url=https%3A%2F%2Fcodes.example%2Ftests&code=a%26b+c"
+    assert [path for path, _headers in server.asked].count(f"{path}{len(end)}") == 1
 
 
 def test_two_answers_that_never_come_do_not_keep_others_from_being_asked(server: Server) -> None:
@@ -234,19 +244,17 @@ def test_a_new_answer_replaces_the_old_one() -> None:
     assert silent.source.knows(*GLUCOSE) is False
 
 
-def test_the_oldest_answer_makes_room_for_a_new_one() -> None:
+def test_the_oldest_answer_makes_room_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client._MAX_ANSWERS == 100_000
+    monkeypatch.setattr(client, "_MAX_ANSWERS", 3)
     silent = Silent()
-    for code in ("first", "second"):
+    for code in ("first", "second", "third", "first", "new"):
         silent.learn(code, answer=True)
-    others = ((SYSTEM, str(number)) for number in range(client._MAX_ANSWERS - 2))
-    silent.source._answers.update(dict.fromkeys(others, (True, 9_999.0)))
-    silent.learn("first", answer=True)
 
-    silent.learn("new", answer=True)
+    known = {code: silent.source.knows(SYSTEM, code) for code in ("first", "second", "third")}
 
-    assert len(silent.source._answers) == 100_000
-    known = {code: silent.source.knows(SYSTEM, code) for code in ("first", "second", "0", "new")}
-    assert known == {"first": True, "second": None, "0": True, "new": True}
+    assert known == {"first": True, "second": None, "third": True}
+    assert silent.source.knows(SYSTEM, "new") is True
 
 
 # Settings
