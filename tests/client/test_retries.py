@@ -159,3 +159,18 @@ def test_a_token_that_is_deferred_is_asked_for_again(
 
     assert stored.resource == OK
     assert sent == ["/oauth/token", "/oauth/token", "/fhir/r4/DiagnosticReport/1"]
+
+
+@pytest.mark.parametrize("run", [with_client, with_async_client])
+def test_a_service_that_defers_every_request_is_unanswered_with_its_last_refusal(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(retries, "PAUSES", (0.001, 0.001))
+    service = Recorded(*(response(503) for _ in range(4)))
+
+    with pytest.raises(Unanswered, match=r"^the service defers every request$") as failed:
+        run(service, lambda client: client.read("1"))
+
+    assert isinstance(failed.value.__cause__, Refused)
+    assert failed.value.__cause__.status == 503
+    assert len(service.requests) == 3

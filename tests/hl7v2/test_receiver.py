@@ -68,6 +68,9 @@ async def test_problems_of_the_service_have_their_places_and_codes() -> None:
         "DiagnosticReport.code, DiagnosticReport.status: It is wrong. (value-required)",
         "It is wrong. (body-invalid)",
     ]
+    assert {(problem.place, problem.code) for problem in answer.problems} == {
+        ("OBR[1]", Code.INTERNAL)
+    }
 
 
 async def test_what_stays_as_registered_is_a_warning() -> None:

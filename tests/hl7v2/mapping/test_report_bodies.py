@@ -314,3 +314,24 @@ def test_an_examination_that_only_ends_has_no_time() -> None:
 
     assert "effectiveDateTime" not in found
     assert "effectivePeriod" not in found
+
+
+def test_a_body_is_parameters_with_a_resource_of_each_type() -> None:
+    body = made(pid(), obr(), obx(), segment("SPM", {4: "BLD"})).body
+
+    assert body["resourceType"] == "Parameters"
+    assert [entry["resource"]["resourceType"] for entry in body["parameter"]] == [
+        *("Patient", "Organization", "DiagnosticReport", "Observation", "Specimen")
+    ]
+
+
+def test_reports_without_numbers_are_not_taken_for_one_another() -> None:
+    none = {3: "", 2: ""}
+
+    with pytest.raises(Unusable) as refused:
+        mapped(message(pid(), obr(none), obx(), obr(none), obx()))
+
+    assert {(one.place, one.code) for one in refused.value.problems} == {
+        ("OBR[1]-3", Code.REQUIRED),
+        ("OBR[2]-3", Code.REQUIRED),
+    }
