@@ -78,7 +78,7 @@ class TerminologyServer(CodeSource):
             question = self._questions.get()
             try:
                 answer = self._ask(question)
-            except (OSError, ValueError, http.client.HTTPException):
+            except (OSError, ValueError, RecursionError, http.client.HTTPException):
                 answer = None
             with self._lock:
                 self._waiting.discard(question)
@@ -113,7 +113,11 @@ class TerminologyServer(CodeSource):
 def _result_in(answer: Any) -> bool | None:
     """Return ``result`` of the Parameters, unless it is that of a system that is not known."""
     entries = answer.get("parameter") if isinstance(answer, dict) else None
-    named = {entry.get("name"): entry for entry in entries or () if isinstance(entry, dict)}
+    named = {
+        entry["name"]: entry
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str)
+    }
     result = named.get("result", {}).get("valueBoolean")
     if not isinstance(result, bool) or any(name in named for name in _UNKNOWN_SYSTEM):
         return None

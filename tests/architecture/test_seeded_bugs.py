@@ -13,9 +13,10 @@ from tests.seeded.patches import ROOT, SeededBug, Unusable, all_bugs
 BUGS = all_bugs()
 MIN_BUGS = 40
 AREAS = frozenset(
-    "administration audit auth client console fhir hl7v2 interactions storage web webhooks".split()
+    "administration amqp audit auth client console fhir hl7v2 interactions plugins".split()
+    + "storage web webhooks".split()
 )
-FOLDERS = frozenset({"client", "fhirpub", "hl7v2", "plugins"})
+FOLDERS = frozenset({"amqp", "client", "fhirpub", "hl7v2", "plugins"})
 
 
 def test_there_are_many_bugs_in_every_area() -> None:

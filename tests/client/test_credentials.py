@@ -159,7 +159,7 @@ def test_an_assertion_lasts_five_minutes_and_is_for_the_token_endpoint() -> None
 
     read = jwt.decode(fields["client_assertion"], import_key(key), algorithms=["ES384"])
     left = read.claims["exp"] - time.time()  # noqa: TID251 - by the clock of the caller
-    assert (read.header["kid"], read.header["alg"]) == ("k-1", "ES384")
+    assert read.header == {"kid": "k-1", "alg": "ES384", "typ": "JWT"}
     assert read.claims["iss"] == read.claims["sub"] == "id"
     assert read.claims["aud"] == f"{BASE}/oauth/token"
     assert 290 < left <= 300
@@ -181,3 +181,11 @@ def test_no_assertion_is_sent_twice() -> None:
     }
 
     assert len(ids) == 2
+
+
+@pytest.mark.parametrize(
+    "credentials", [Secret("id", "hidden"), PrivateKey("id", {"kid": "k-1", "d": "hidden"})]
+)
+def test_credentials_are_shown_without_what_is_secret(credentials: Secret | PrivateKey) -> None:
+    assert repr(credentials) == f"{type(credentials).__name__}('id', ...)"
+    assert "hidden" not in str(credentials)

@@ -150,3 +150,30 @@ def test_a_document_in_its_attachment_is_compared_with_its_hash() -> None:
     assert check_hash(right, b"abc") == b"abc"
     with pytest.raises(ValueError, match="another hash"):
         check_hash(right, b"abd")
+
+
+@pytest.mark.parametrize(
+    "entries", [[], [{"name": "other", "resource": {}}], [{"name": "report", "valueString": "x"}]]
+)
+def test_documents_need_an_entry_to_be_added_to(tmp_path: Path, entries: list[object]) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+    documents = [Document(tmp_path / "a.pdf")]
+
+    with pytest.raises(ValueError, match=r"^there is no entry report to add documents to$"):
+        Body.of({"parameter": entries}, documents, entry="report", element="form")
+
+
+def test_what_else_is_sent_stays_beside_the_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+    parameters = {"resourceType": "Parameters", "parameter": [{"name": "r", "resource": {"a": 1}}]}
+
+    body = Body.of(parameters, [Document(tmp_path / "a.pdf")], entry="r", element="form")
+
+    sent = json.loads(b"".join(body.pieces()))
+    assert sent["resourceType"] == "Parameters"
+    assert sent["parameter"][0]["resource"]["a"] == 1
+
+
+def test_a_file_that_is_missing_is_an_error_before_anything_is_sent(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        body_with([tmp_path / "missing.pdf"])

@@ -227,3 +227,28 @@ def test_steps_that_others_may_take_get_no_token(step: str) -> None:
         with_client(service, lambda client: client.read(f"Patient/{step}/other"))
 
     assert service.requests == service.token_requests == []
+
+
+def test_a_client_of_an_event_loop_reads_all_pages_of_a_search() -> None:
+    pages = [
+        {
+            "entry": [{"resource": {"id": "1"}}],
+            "link": [{"relation": "next", "url": f"{R4}/DiagnosticReport?page=2"}],
+        },
+        {"entry": [{"resource": {"id": "2"}}], "link": [{"relation": "self", "url": R4}]},
+    ]
+    service = Recorded(*(httpx.Response(200, json=page) for page in pages))
+
+    async def all_of(client: AsyncClient) -> list[Any]:
+        return [each["id"] async for each in client.search({"code": "a"})]
+
+    assert with_async_client(service, all_of) == ["1", "2"]
+    assert [str(sent.url) for sent in service.requests] == [
+        f"{R4}/DiagnosticReport?code=a",
+        f"{R4}/DiagnosticReport?page=2",
+    ]
+
+
+def test_an_address_of_another_service_is_named_with_the_one_of_the_client() -> None:
+    with pytest.raises(ValueError, match=rf"^https://b.example/x is not an address of {BASE}$"):
+        with_client(Recorded(), lambda client: client.read("https://b.example/x"))

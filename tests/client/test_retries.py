@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -141,7 +143,10 @@ def test_a_request_that_is_lost_each_time_is_sent_once_and_for_each_pause(
     assert len(service.requests) == 3
 
 
-def test_a_token_that_is_deferred_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("run", [with_client, with_async_client])
+def test_a_token_that_is_deferred_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]
+) -> None:
     monkeypatch.setattr(retries, "PAUSES", (0.001,))
     answers = [response(503), httpx.Response(200, json={"access_token": "t"})]
     sent: list[str] = []
@@ -150,7 +155,22 @@ def test_a_token_that_is_deferred_is_asked_for_again(monkeypatch: pytest.MonkeyP
         sent.append(request.url.path)
         return answers.pop(0) if answers else httpx.Response(200, json=OK)
 
-    stored = with_client(httpx.MockTransport(answer), lambda client: client.read("1"))
+    stored = run(httpx.MockTransport(answer), lambda client: client.read("1"))
 
     assert stored.resource == OK
     assert sent == ["/oauth/token", "/oauth/token", "/fhir/r4/DiagnosticReport/1"]
+
+
+@pytest.mark.parametrize("run", [with_client, with_async_client])
+def test_a_service_that_defers_every_request_is_unanswered_with_its_last_refusal(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(retries, "PAUSES", (0.001, 0.001))
+    service = Recorded(*(response(503) for _ in range(4)))
+
+    with pytest.raises(Unanswered, match=r"^the service defers every request$") as failed:
+        run(service, lambda client: client.read("1"))
+
+    assert isinstance(failed.value.__cause__, Refused)
+    assert failed.value.__cause__.status == 503
+    assert len(service.requests) == 3

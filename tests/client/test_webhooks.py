@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from standardwebhooks.webhooks import Webhook
 
 from fhirpub.config.settings import Config
+from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from fhirpub.testing.service import RunningService
 from fhirpub_client import NotVerified, verify
@@ -91,3 +94,19 @@ def test_names_of_headers_are_in_any_case(sent: tuple[Received, str]) -> None:
     upper = {name.upper(): value for name, value in delivery.headers.items()}
 
     assert verify(upper, delivery.body, [secret, OTHER]) == delivery.json
+
+
+@pytest.mark.parametrize(("seconds_ago", "is_taken"), [(240, True), (360, False)])
+def test_a_delivery_is_verified_for_five_minutes(seconds_ago: int, *, is_taken: bool) -> None:
+    signed = datetime.fromtimestamp(now_ms() / 1000 - seconds_ago, UTC)
+    headers = {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(int(signed.timestamp())),
+        "webhook-signature": Webhook(OTHER).sign("evt_1", signed, '{"a":1}'),
+    }
+
+    if is_taken:
+        assert verify(headers, b'{"a":1}', [OTHER]) == {"a": 1}
+    else:
+        with pytest.raises(NotVerified, match="too old"):
+            verify(headers, b'{"a":1}', [OTHER])

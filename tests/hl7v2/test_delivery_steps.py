@@ -197,6 +197,7 @@ async def test_no_report_goes_back(before: str, sent: str, *, superseded: bool) 
 
     assert (delivery.result == "superseded") is superseded
     assert delivery.version == ("3" if superseded else "4")
+    assert delivery.id == "d-1"
 
 
 @pytest.mark.parametrize(

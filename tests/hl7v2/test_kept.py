@@ -116,6 +116,7 @@ def test_a_code_is_kept_if_one_coding_is_the_same(
         ({}, True),
         ({"effectivePeriod": {"end": "2026-03-03"}}, True),
         ({"effectiveDateTime": "2026-03-02T08:15:01+01:00"}, False),
+        ({"effectivePeriod": {"start": "2026-03-02T07:15:01Z"}}, False),
         ({"effectiveDateTime": "2026-03-02"}, False),
     ],
 )

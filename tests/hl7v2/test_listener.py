@@ -101,7 +101,9 @@ async def test_a_network_that_is_not_allowed_is_closed() -> None:
         async with listening(held(), allowed=("10.0.0.0/8", "127.0.0.2/32")) as (_, port):
             assert await is_closed(port)
 
-    assert [each["reason"] for each in logs] == ["address not allowed"]
+    assert [(each["reason"], each["peer"]) for each in logs] == [
+        ("address not allowed", "127.0.0.1")
+    ]
 
 
 async def test_one_of_several_networks_is_enough() -> None:
@@ -157,7 +159,7 @@ async def test_what_is_no_message_is_logged_and_the_next_one_accepted() -> None:
             writer.close()
             assert b"MSA|AA" in await exchanged(port, message())
 
-    assert logs[0]["reason"] == "not a whole message in MLLP"
+    assert (logs[0]["reason"], logs[0]["peer"]) == ("not a whole message in MLLP", "127.0.0.1")
 
 
 async def test_a_message_without_memory_is_refused_and_the_connection_closed() -> None:

@@ -110,6 +110,18 @@ def test_a_file_without_a_message_is_a_problem(raw: bytes) -> None:
         split_messages(raw)
 
 
+@pytest.mark.parametrize("last", [16, 17, 18, 19])
+def test_a_header_may_end_before_behind_and_at_its_character_set(last: int) -> None:
+    fields = {last: "x"} if last != 18 else {18: "UTF-8"}
+
+    assert len(mapped(message(msh=fields))) == 1
+
+
+def test_what_does_not_begin_a_message_is_named() -> None:
+    with pytest.raises(Unusable, match=r"^a message must begin with MSH$"):
+        split_messages(b"PID|1\r")
+
+
 @pytest.mark.parametrize("raw", [b"MSH", b"MSH|", b"MSH|^~\\^|a\r", b"MSH^~\\&\r", b"MSHABCDEA\r"])
 def test_a_header_without_five_delimiters_is_a_problem(raw: bytes) -> None:
     with pytest.raises(Unusable, match="delimiters"):

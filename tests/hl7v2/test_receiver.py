@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -67,6 +68,9 @@ async def test_problems_of_the_service_have_their_places_and_codes() -> None:
         "DiagnosticReport.code, DiagnosticReport.status: It is wrong. (value-required)",
         "It is wrong. (body-invalid)",
     ]
+    assert {(problem.place, problem.code) for problem in answer.problems} == {
+        ("OBR[1]", Code.INTERNAL)
+    }
 
 
 async def test_what_stays_as_registered_is_a_warning() -> None:
@@ -145,6 +149,16 @@ async def test_a_fault_of_ours_ends_no_connection_and_shows_nothing() -> None:
 
     assert (answer.code, answer.text) == ("AE", "the message could not be processed")
     assert "Ashdown" not in str(answer)
+
+
+async def test_a_fault_of_ours_in_the_mapping_is_acknowledged_as_one() -> None:
+    receiver = Receiver(Canned().publisher, replace(SETTINGS, time_zone="Mars/Base"), 5.0)
+
+    with capture_logs() as logs:
+        answer = await receiver.receive(message(msh={7: ""}))
+
+    assert [line["kind"] for line in logs] == ["ZoneInfoNotFoundError"]
+    assert (answer.code, answer.text) == ("AE", "the message could not be processed")
 
 
 def test_pauses_grow_to_four_seconds_and_do_not_end() -> None:

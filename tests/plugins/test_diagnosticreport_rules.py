@@ -99,3 +99,23 @@ def test_what_is_over_ends_there() -> None:
     assert flow["cancelled"] == {"entered-in-error"}
     assert flow["entered-in-error"] == frozenset()
     assert flow["unknown"] == DIAGNOSTIC_REPORT.update_statuses
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"category": None}, "is required"),
+        ({"category": [{"text": "x"}]}, "must have a coding"),
+        ({"category": [{"coding": [{"code": "a"}]}]}, "is required"),
+        ({"code": None}, "is required and must not be blank"),
+        ({"code": {"text": "x", "coding": [{}]}}, "is required"),
+    ],
+)
+def test_a_problem_of_a_report_is_an_exception_with_its_rule(
+    changes: dict[str, Any], rule: str
+) -> None:
+    report = {name: value for name, value in {**RIGHT, **changes}.items() if value is not None}
+
+    found = {(one.code, one.diagnostics) for one in report_rules(Entry(report, "at"), RULES)}
+
+    assert found == {("exception", rule)}

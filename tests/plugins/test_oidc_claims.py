@@ -41,7 +41,7 @@ def test_the_first_claim_that_there_is_names_the_client(
 
 @pytest.mark.parametrize("claims", [{}, {"sub": "ward"}, {"client_id": ["ward"], "azp": "lab"}])
 def test_a_token_without_a_client_is_refused(claims: dict[str, Any]) -> None:
-    with pytest.raises(TokenRejected, match="no client"):
+    with pytest.raises(TokenRejected, match=r"^no client in its claims$"):
         holder(claims)
 
 
@@ -51,7 +51,7 @@ def test_the_client_names_the_tenant() -> None:
 
 @pytest.mark.parametrize("value", ["other", "*", "", None, ["ward"], 7])
 def test_a_value_without_an_entry_names_no_tenant(value: Any) -> None:
-    with pytest.raises(TokenRejected, match="no tenant"):
+    with pytest.raises(TokenRejected, match=r"^no tenant for its claims$"):
         holder({"client_id": "ward", "org": value}, tenant_claim="org")
 
 
@@ -85,6 +85,57 @@ def test_without_the_claim_there_are_no_scopes() -> None:
     assert holder({"client_id": "ward"}).scopes == ()
 
 
+def test_an_issuer_without_an_entry_has_no_audience_which_the_service_reports() -> None:
+    (issuer,) = issuers_of(IssuerSettings(issuers=["corp https://a.example"]))
+
+    assert (issuer.audience, issuer.tenants, issuer.scopes) == ("", (), ())
+
+
+def test_the_claims_of_one_issuer_do_not_use_the_entries_of_another() -> None:
+    settings = IssuerSettings(
+        issuers=["corp https://a.example", "ward https://b.example"],
+        tenants=[f"corp a {NORTH}"],
+        roles=["corp writer system/Patient.cud"],
+    )
+    corp, ward = issuers_of(settings)
+
+    assert corp.identify({"azp": "a", "scope": "writer"}).scopes == ("system/Patient.cud",)
+    with pytest.raises(TokenRejected, match="no tenant"):
+        ward.identify({"azp": "a"})
+
+
+def test_a_role_of_another_issuer_grants_nothing() -> None:
+    settings = IssuerSettings(
+        issuers=["corp https://a.example", "ward https://b.example"],
+        tenants=[f"ward a {NORTH}"],
+        roles=["corp writer system/Patient.cud"],
+    )
+
+    assert issuers_of(settings)[1].identify({"azp": "a", "scope": "writer"}).scopes == ()
+
+
+@pytest.mark.parametrize("scope", ["system/Patient.rs", "webhooks.read"])
+def test_scopes_of_the_service_need_no_role(scope: str) -> None:
+    assert holder({"client_id": "ward", "scope": scope}).scopes == (scope,)
+
+
+@pytest.mark.parametrize("scope", ["user/Patient.rs", "patient/Patient.rs", "admin.write"])
+def test_other_scopes_grant_nothing_without_a_role(scope: str) -> None:
+    assert holder({"client_id": "ward", "scope": scope}).scopes == ()
+
+
+def test_the_settings_name_the_claim_with_the_scopes() -> None:
+    claims = {"client_id": "ward", "groups": ["writer"], "scope": "system/Patient.rs"}
+
+    found = holder(claims, scope_claim="groups")
+
+    assert found.scopes == ("system/Patient.cud", "system/Patient.rs")
+
+
+def test_the_settings_name_the_claims_with_the_client() -> None:
+    assert holder({"appid": "lab", "azp": "ward"}, client_claims=["appid", "azp"]).client == "lab"
+
+
 def test_an_issuer_has_each_of_its_tenants_once() -> None:
     made = issuers_of(
         IssuerSettings(
@@ -101,3 +152,55 @@ def test_an_issuer_has_each_of_its_tenants_once() -> None:
     ]
     assert [one.tenants for one in made] == [(NORTH, SOUTH), (SOUTH,)]
     assert [one.scopes for one in made] == [("x", "y", "w"), ("z",)]
+
+
+# Settings
+
+
+def problems(**changes: Any) -> str:
+    with pytest.raises(ValueError, match=r"must|begins|several") as refusal:
+        IssuerSettings(**{"issuers": ["corp https://a.example"], **changes})
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"audiences": ["corp"]}, "audiences: 'corp' must be NAME AUDIENCE"),
+        ({"tenants": ["corp a b c"]}, "tenants: 'corp a b c' must be NAME VALUE TENANT"),
+        ({"scopes": ["corp"]}, "scopes: 'corp' must be NAME SCOPE SCOPE ..."),
+        ({"roles": ["corp a"]}, "roles: 'corp a' must be NAME WORD SCOPE SCOPE ..."),
+        (
+            {"roles": ["ward a b"]},
+            "roles: 'ward a b' begins with the name of no issuer in issuers",
+        ),
+        ({"audiences": ["corp a", "corp b"]}, "audiences: corp has several"),
+        ({"client_claims": []}, "client_claims and scope_claim must name claims"),
+        ({"scope_claim": ""}, "client_claims and scope_claim must name claims"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_named_with_its_form(
+    changes: dict[str, Any], problem: str
+) -> None:
+    assert problems(**changes) == problem
+
+
+def test_problems_are_separated() -> None:
+    assert problems(audiences=["corp"], scope_claim="") == (
+        "audiences: 'corp' must be NAME AUDIENCE; client_claims and scope_claim must name claims"
+    )
+
+
+def test_an_issuer_may_have_one_scope_or_many() -> None:
+    many = " ".join(["corp", *(f"system/A{number}.r" for number in range(99))])
+
+    settings = IssuerSettings(issuers=["corp https://a.example"], scopes=["corp x", many])
+
+    assert [len(words) for words in settings.of("corp", "scopes")] == [1, 99]
+
+
+def test_by_default_the_usual_claims_are_read() -> None:
+    settings = IssuerSettings()
+
+    assert (settings.client_claims, settings.tenant_claim) == (["client_id", "azp"], "")
+    assert settings.scope_claim == "scope"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -19,62 +14,9 @@ from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub_txserver.client import TerminologyServer
 from fhirpub_txserver.settings import ServerSettings
 from tests.bodies import register_body
+from tests.plugins.terminology import SYSTEM, Server, serving
 from tests.ports import free_port
 from tests.waiting import wait_until
-
-SYSTEM = "https://codes.example/tests"
-CODES = {"glu", "hb"}
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """``CodeSystem/$validate-code`` of one code system, as FHIR R4 and its servers answer."""
-
-    def do_GET(self) -> None:
-        server = self.server
-        assert isinstance(server, Server)
-        server.asked.append((self.path, self.headers.get("Authorization", "")))
-        time.sleep(server.hangs)
-        parts = urlsplit(self.path)
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        parameters: list[dict[str, Any]] = [
-            {"name": "result", "valueBoolean": query.get("code") in CODES}
-        ]
-        if query.get("url") != SYSTEM:
-            unknown = {"name": "x-caused-by-unknown-system", "valueCanonical": query.get("url")}
-            parameters.append(unknown)
-        body = json.dumps({"resourceType": "Parameters", "parameter": parameters}).encode()
-        self.send_response(server.status)
-        self.send_header("Content-Type", "application/fhir+json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_arguments: Any) -> None:
-        pass
-
-
-class Server(ThreadingHTTPServer):
-    """A terminology server on a free port."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[tuple[str, str]] = []
-        self.hangs = 0.0
-        self.status = 200
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/r4/"
-
-
-@contextmanager
-def serving() -> Iterator[Server]:
-    with Server() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -142,9 +84,9 @@ class TestTerminologyServer(CodeSourceContract):
         source.knows("http://loinc.org", "718-7")
         self.learned(source, *self.known)
 
-        ((path, token),) = server.asked
+        ((path, headers),) = server.asked
         assert path.startswith("/r4/CodeSystem/$validate-code?url=https%3A%2F%2Fcodes.example")
-        assert token == "Bearer secret-token"
+        assert headers["Authorization"] == "Bearer secret-token"
 
     @pytest.mark.parametrize(
         ("fields", "words"),

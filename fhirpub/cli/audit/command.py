@@ -40,7 +40,7 @@ def audit() -> None:
     name="list",
     epilog="""\b
 Examples:
-  fhirpub audit list --tenant 5f0c… --patient Patient/1cd0… --since 2026-11-01
+  fhirpub audit list --tenant 5f0c… --patient Patient/1cd0… --since 2026-11-01T00:00:00Z
   fhirpub audit list --tenant service --json
 """,
 )

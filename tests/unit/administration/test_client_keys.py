@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fhirpub.administration import clients
-from fhirpub.administration.client_keys import keys_given, shown_keys
+from fhirpub.administration.client_keys import JWKS, JWKS_URL, keys_given, shown_keys
 from fhirpub.auth.assertions.signing import new_key_pair
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.errors import InvalidContent
@@ -93,3 +93,10 @@ async def test_keys_are_shown_by_their_names_or_their_url(office: Office, lab: s
         assert client is not None
         assert (shown_keys(client), added["keys"]) == (shown, shown)
         assert ("client_secret" in added) == (shown is None)
+
+
+def test_a_key_set_is_an_object_and_its_address_a_text() -> None:
+    assert (JWKS.name, JWKS.type, JWKS.place) == ("jwks", "object", "body")
+    assert (JWKS_URL.name, JWKS_URL.type, JWKS_URL.place) == ("jwks_url", "string", "body")
+    assert not JWKS.required
+    assert not JWKS_URL.required

@@ -100,3 +100,26 @@ async def test_a_tenant_is_meant_by_its_name(office: Office, lab: str, other: st
     found = [(await office.administration.tenant(name)).id for name in ("Lab", "Other")]
 
     assert found == [lab, other]
+
+
+async def test_a_client_is_meant_by_its_name(office: Office, lab: str) -> None:
+    await office.run(clients.ADD, tenant=lab, name="icu")
+    ward = await office.run(clients.ADD, tenant=lab, name="ward")
+
+    assert (await office.administration.client("ward")).id == ward["client_id"]
+
+
+async def test_changes_and_reads_are_recorded_in_the_chain_of_their_tenant(
+    office: Office, lab: str
+) -> None:
+    before = len(await office.records())
+    async with office.administration.recorded("x.y", ("Client", "1"), tenant=lab):
+        pass
+    await office.administration.record_read("x.z", ("Client", "2"), tenant=lab)
+
+    found = (await office.records())[before:]
+    assert [(chain, action, what) for chain, action, _status, what in found] == [
+        (lab, "x.y", ["Client/1"]),
+        (lab, "x.y", ["Client/1"]),
+        (lab, "x.z", ["Client/2"]),
+    ]

@@ -17,6 +17,7 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.webhooks.records import an_endpoint, queue
 from fhirpub.webhooks.management import delivery_log
 from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted
+from tests.unit.administration.declared import declared
 
 
 class WatchedStore(SqliteStore):
@@ -95,3 +96,33 @@ async def test_a_replay_that_is_cut_names_the_endpoints_that_still_hold(
     await store.stop()
     assert step["following"] is not None
     assert step["held"] == [{"endpoint": endpoint.id, "state": "paused"}]
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(deliveries.OPERATIONS) == {
+        "deliveries list": [
+            "GET /deliveries 200",
+            "creates a store",
+            "query state pending|delivering|retrying|delivered|dead|held|cancelled",
+            "query endpoint string",
+            "query tenant string",
+            "query limit integer >=1 <=1000",
+        ],
+        "deliveries show": [
+            "GET /deliveries/{event} 200",
+            "creates a store",
+            "path event! string",
+            "query endpoint string",
+        ],
+        "deliveries replay": [
+            "POST /deliveries/replay 200",
+            "creates a store, as delivery.replay",
+            "body events strings",
+            "body since instant",
+            "body until instant",
+            "body dead boolean",
+            "body endpoint string",
+            "body tenant string",
+            "body from string",
+        ],
+    }

@@ -9,6 +9,7 @@ import pytest
 from fhirpub.administration import encryption, endpoints, keys
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import URL, Office
 
 NEW = bytes(range(32))
@@ -90,3 +91,13 @@ async def test_without_a_key_and_secrets_a_key_is_asked_for(office: Office) -> N
 
 async def test_a_dry_run_counts_no_endpoint_as_not_decrypted(filled: Office) -> None:
     assert (await reseal(filled, dry_run=True))["not_decrypted"] == 0
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(encryption.OPERATIONS) == {
+        "secrets reseal": [
+            "POST /secrets/reseal 200",
+            "creates a store",
+            "body dry_run boolean",
+        ],
+    }

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from fhirpub.administration import endpoint_acts, endpoints, tenants
 from fhirpub.administration import endpoint_acts as acts
-from fhirpub.administration import endpoints, tenants
 from fhirpub.administration.operation import Operation
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import ConfigurationError, InvalidContent, NoSuchRecord
@@ -15,6 +15,7 @@ from fhirpub.fhir.times import instant
 from fhirpub.testing.contracts.webhooks.records import queue
 from fhirpub.webhooks.management.endpoints import USUAL_GRACE_SECONDS
 from fhirpub.webhooks.management.validation import MAX_GRACE_SECONDS
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import URL, Office
 
 ALL = [
@@ -191,3 +192,55 @@ async def test_the_secrets_of_all_tenants_are_encrypted_again(office: Office, ot
 
 def test_all_acts_are_among_the_operations() -> None:
     assert (*(act for act, *_ in ALL), acts.RESEAL) == acts.OPERATIONS
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(endpoint_acts.OPERATIONS) == {
+        "endpoint ping": [
+            "POST /endpoints/{endpoint}/test 200",
+            "creates a store, as endpoint.test",
+            "path endpoint! string",
+        ],
+        "endpoint verify-endpoint": [
+            "POST /endpoints/{endpoint}/verify 200",
+            "creates a store, as endpoint.verify",
+            "path endpoint! string",
+        ],
+        "endpoint rotate": [
+            "POST /endpoints/{endpoint}/rotate-secret 200",
+            "creates a store, as endpoint.secret.rotate",
+            "path endpoint! string",
+            "body grace_seconds integer >=0 <=604800",
+            "body signing_secret string",
+        ],
+        "endpoint rotate-token": [
+            "POST /endpoints/{endpoint}/rotate-token 200",
+            "creates a store, as endpoint.token.rotate",
+            "path endpoint! string",
+            "body bearer_token string",
+        ],
+        "endpoint enable": [
+            "POST /endpoints/{endpoint}/enable 200",
+            "creates a store",
+            "path endpoint! string",
+        ],
+        "endpoint pause": [
+            "POST /endpoints/{endpoint}/pause 200",
+            "creates a store",
+            "path endpoint! string",
+        ],
+        "endpoint disable": [
+            "POST /endpoints/{endpoint}/disable 200",
+            "creates a store",
+            "path endpoint! string",
+        ],
+        "endpoint stats": [
+            "GET /endpoints/{endpoint}/stats 200",
+            "creates a store",
+            "path endpoint! string",
+        ],
+        "endpoint reseal": [
+            "POST /endpoints/reseal 200",
+            "creates a store",
+        ],
+    }

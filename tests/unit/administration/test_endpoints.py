@@ -10,6 +10,7 @@ from fhirpub.administration import endpoints, tenants
 from fhirpub.administration.naming import id_of_key
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import ConfigurationError, InvalidContent, NoSuchRecord
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import URL, Office
 
 OTHER_URL = "https://93.184.216.34/others"
@@ -177,3 +178,58 @@ async def test_changes_of_an_endpoint_are_in_the_chain_of_its_tenant(
     assert await records_since(office, before) == [
         (lab, action, status, [f"Endpoint/{lis}"]) for status in (BEGUN, 200)
     ]
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(endpoints.OPERATIONS) == {
+        "endpoint add": [
+            "POST /tenants/{tenant}/endpoints 201",
+            "creates a store, as endpoint.create",
+            "path tenant! string",
+            "body url! string",
+            "body description string",
+            "body ordering none|per_resource|strict",
+            "body payload standard|id-only",
+            "body event_types strings",
+            "body signing_secret string",
+            "body bearer_token string",
+        ],
+        "endpoint add --key": [
+            "PUT /tenants/{tenant}/endpoints/{key} 200",
+            "creates a store, as endpoint.create",
+            "path tenant! string",
+            "path key! string",
+            "body url! string",
+            "body description string",
+            "body ordering none|per_resource|strict",
+            "body payload standard|id-only",
+            "body event_types strings",
+            "body signing_secret string",
+            "body bearer_token string",
+        ],
+        "endpoint list": [
+            "GET /endpoints 200",
+            "creates a store",
+            "query tenant string",
+        ],
+        "endpoint show": [
+            "GET /endpoints/{endpoint} 200",
+            "creates a store",
+            "path endpoint! string",
+        ],
+        "endpoint set": [
+            "PATCH /endpoints/{endpoint} 200",
+            "creates a store, as endpoint.update",
+            "path endpoint! string",
+            "body url string",
+            "body description string",
+            "body ordering none|per_resource|strict",
+            "body payload standard|id-only",
+            "body event_types strings",
+        ],
+        "endpoint rm": [
+            "DELETE /endpoints/{endpoint} 200",
+            "final, creates a store, as endpoint.delete",
+            "path endpoint! string",
+        ],
+    }

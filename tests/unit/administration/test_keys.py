@@ -15,6 +15,7 @@ from fhirpub.errors import InvalidContent, NotPossible
 from fhirpub.fhir.times import instant
 from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.testing.contracts.store.records import a_key
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import Office
 
 
@@ -150,3 +151,23 @@ async def test_a_client_has_at_most_so_many_revoked_tokens(office: Office, ward:
         await office.run(keys.REVOKE, client=ward, jti="one-more")
 
     assert len(await office.store.revoked_tokens(ward)) == MAX_REVOKED
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(keys.OPERATIONS) == {
+        "keys list": [
+            "GET /keys 200",
+            "creates a store",
+        ],
+        "keys rotate": [
+            "POST /keys/rotate 200",
+            "creates a store, as key.rotate",
+        ],
+        "token revoke": [
+            "POST /tokens/revoke 200",
+            "final, creates a store",
+            "body token string 8192 characters",
+            "body client string",
+            "body jti string",
+        ],
+    }

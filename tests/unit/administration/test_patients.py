@@ -13,6 +13,7 @@ from fhirpub.interactions.relinking.relink import NotMovable
 from fhirpub.storage.contract import Version
 from fhirpub.testing.samples import new_id
 from tests.panels import panel
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import AGENT, Office
 from tests.unit.interactions.erasure.registered import patient_of, registered
 
@@ -255,3 +256,31 @@ async def test_an_identifier_of_a_system_without_persons_moves_nothing(
         await relink(office, lab, report.id, identifier="urn:x|7")
 
     assert await patient_now(office, lab, report) == patient_of(report)
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(patients.OPERATIONS) == {
+        "patient relink": [
+            "POST /tenants/{tenant}/patients/relink 200",
+            "path tenant! string",
+            "body reports! strings >=1 <=100",
+            "body identifier string",
+            "body patient string",
+            "body apart boolean",
+            "body reason! string 500 characters",
+            "body operator string 500 characters",
+            "body dry_run boolean",
+        ],
+        "patient show": [
+            "POST /tenants/{tenant}/patients/show 200",
+            "path tenant! string",
+            "body patient string",
+            "body identifier string",
+            "body names boolean",
+        ],
+        "patient conflicts": [
+            "GET /tenants/{tenant}/patients/conflicts 200",
+            "path tenant! string",
+            "query after string",
+        ],
+    }

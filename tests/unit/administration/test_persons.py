@@ -14,6 +14,7 @@ from fhirpub.auth.statements import OneTimeStatements
 from fhirpub.errors import ConfigurationError, FhirpubError, InvalidContent, NotPossible
 from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import DAY_MS
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import Office
 
 BASE_URL = "https://console.example.org"
@@ -174,3 +175,27 @@ async def test_the_name_of_a_passkey_has_up_to_255_characters(
 
     with pytest.raises(InvalidContent, match="kid: "):
         await people.run(persons.REMOVE_PASSKEY, client=id_, kid=kid)
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(persons.OPERATIONS) == {
+        "client add-person": [
+            "POST /tenants/{tenant}/persons 201",
+            "creates a store, as client.add",
+            "path tenant! string",
+            "body name! string 200 characters",
+            "body scopes strings",
+            "body networks strings 100 characters",
+        ],
+        "client invite": [
+            "POST /clients/{client}/invitation 201",
+            "creates a store",
+            "path client! string",
+        ],
+        "client remove-passkey": [
+            "DELETE /clients/{client}/passkeys/{kid} 200",
+            "final, creates a store, as client.passkey.remove",
+            "path client! string",
+            "path kid! string 255 characters",
+        ],
+    }

@@ -12,6 +12,7 @@ from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.reader import LARGEST
 from fhirpub.errors import InvalidContent
 from fhirpub.storage.quota_contract import QuotaCount
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import Office
 
 SETTINGS = QuotasConfig(tenant_requests_per_minute=600, client_bytes_per_day=1_000)
@@ -165,3 +166,34 @@ async def test_counts_of_all_processes_are_shown(limited: Office, lab: str) -> N
     shown = by_name(await limited.run(quotas.SHOW, tenant=lab))
 
     assert shown["requests_per_minute"] == (600, "[quotas]", 5)
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(quotas.OPERATIONS) == {
+        "quota set --tenant": [
+            "PATCH /tenants/{tenant}/quotas 200",
+            "creates a store",
+            "path tenant! string",
+            "body requests_per_minute integer >=0 <=9007199254740992",
+            "body requests_at_a_time integer >=0 <=9007199254740992",
+            "body bytes_per_day integer >=0 <=9007199254740992",
+            "body registrations_per_day integer >=0 <=9007199254740992",
+            "body stored_bytes integer >=0 <=9007199254740992",
+            "body defaults strings",
+        ],
+        "quota set --client": [
+            "PATCH /clients/{client}/quotas 200",
+            "creates a store",
+            "path client! string",
+            "body requests_per_minute integer >=0 <=9007199254740992",
+            "body requests_at_a_time integer >=0 <=9007199254740992",
+            "body bytes_per_day integer >=0 <=9007199254740992",
+            "body registrations_per_day integer >=0 <=9007199254740992",
+            "body defaults strings",
+        ],
+        "quota show": [
+            "GET /tenants/{tenant}/quotas 200",
+            "creates a store",
+            "path tenant! string",
+        ],
+    }

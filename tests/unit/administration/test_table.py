@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
+import fhirpub.administration
+from fhirpub.administration.operation import Operation
 from fhirpub.administration.table import OPERATIONS
 
 FINAL = {
@@ -55,3 +60,13 @@ def test_summaries_and_parameters_are_explained() -> None:
     for operation in OPERATIONS:
         assert operation.summary
         assert all(one.text for one in operation.parameters)
+
+
+def test_every_operation_that_a_module_declares_can_be_named() -> None:
+    package = fhirpub.administration
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    modules = [importlib.import_module(module.name) for module in found]
+
+    made = [one for module in modules for one in vars(module).values()]
+    commands = {one.command for one in made if isinstance(one, Operation)}
+    assert {one.command for one in OPERATIONS} == commands

@@ -9,6 +9,7 @@ from fhirpub.administration.naming import id_of_key
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import InvalidContent, NoSuchRecord, NotPossible
 from fhirpub.fhir.times import instant
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import URL, Office
 
 
@@ -132,3 +133,44 @@ async def test_several_tenants_of_a_name_are_meant_by_their_ids_alone(office: Of
 
     assert str(refused.value) == f"several tenants have the name Twin: {ids[0]}, {ids[1]}"
     assert (await office.run(tenants.SHOW, tenant=ids[1]))["id"] == ids[1]
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(tenants.OPERATIONS) == {
+        "tenant add": [
+            "POST /tenants 201",
+            "creates a store",
+            "body name! string 200 characters",
+        ],
+        "tenant add --key": [
+            "PUT /tenants/{key} 200",
+            "creates a store",
+            "path key! string",
+            "body name! string 200 characters",
+        ],
+        "tenant list": [
+            "GET /tenants 200",
+            "creates a store",
+        ],
+        "tenant show": [
+            "GET /tenants/{tenant} 200",
+            "creates a store",
+            "path tenant! string",
+        ],
+        "tenant rename": [
+            "PATCH /tenants/{tenant} 200",
+            "creates a store",
+            "path tenant! string",
+            "body name! string 200 characters",
+        ],
+        "tenant disable": [
+            "POST /tenants/{tenant}/disable 200",
+            "creates a store",
+            "path tenant! string",
+        ],
+        "tenant enable": [
+            "POST /tenants/{tenant}/enable 200",
+            "creates a store",
+            "path tenant! string",
+        ],
+    }

@@ -90,3 +90,10 @@ def test_a_name_that_is_not_known_gets_advice(name: str, hint: str) -> None:
 def test_a_misspelt_name_gets_the_one_that_was_meant() -> None:
     assert "patient" in hint_of("pateint")
     assert "_summary" in hint_of("_sumary")
+
+
+@pytest.mark.parametrize(
+    "name", ["_count", "_elements", "_format", "_pretty", "_summary", "date", "patient"]
+)
+def test_a_known_name_with_something_behind_it_is_named_as_known(name: str) -> None:
+    assert hint_of(f"{name}:exact") == f"{name} is known, but not with what follows it"

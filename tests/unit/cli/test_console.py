@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 from fhirpub.auth.assertions.signing import new_key_pair
 from fhirpub.auth.assertions.verification import TYPE
 from fhirpub.cli.commands import Reporting
-from fhirpub.cli.console import console
+from fhirpub.cli.console import _sign, console
+from fhirpub.errors import ConfigurationError
 from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.receiver import Receiver
 from tests.ports import free_port
@@ -115,6 +116,11 @@ def test_a_file_that_cannot_sign_is_named_without_its_content(
     assert (result.exit_code != 0, stub.requests) == (True, [])
     assert f"--key: {file} {reason}" in result.stderr
     assert "hidden" not in result.output
+
+
+def test_a_key_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"^--key: cannot read {tmp_path}: Is a dir"):
+        _sign(tmp_path, "ana", "https://a.example/console/links")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fhirpub.cli.options import (
+    EXISTING_FILE,
     plugin_groups,
     read_config,
     with_config,
@@ -137,3 +138,14 @@ def fhirpub_settings():
     del sys.modules["example_sized"]
 
     assert config.by_plugin["sized"].size == 5
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(click.BadParameter, match="is a directory"):
+        EXISTING_FILE.convert(str(tmp_path), None, None)
+
+
+def test_a_file_that_exists_is_a_path(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+
+    assert EXISTING_FILE.convert(str(tmp_path / "a"), None, None) == tmp_path / "a"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from fhirpub.cli.plugin_commands import _file_in, _with_config, load_commands
 from fhirpub.errors import ConfigurationError, PluginError
@@ -117,6 +118,12 @@ def test_a_command_takes_the_file_that_was_read_and_does_not_get_it() -> None:
     command.main(["--config", "a.toml"], standalone_mode=False)
 
     assert seen == [{}]
+
+
+def test_the_help_of_a_command_states_what_its_settings_are() -> None:
+    shown = CliRunner().invoke(_with_config(click.Command("x")), ["--help"]).output
+
+    assert "--config FILE  Settings; default: fhirpub.toml in the working" in shown
 
 
 def test_a_command_with_such_an_option_keeps_its_own() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import click
 import pytest
 
-from fhirpub.cli.printing import print_record, print_table
+from fhirpub.cli.printing import is_terminal, print_record, print_table
 
 RECORDS = [
     {"id": "1", "created_at": "now", "disabled": False, "scopes": ["a", "b"]},
@@ -76,3 +77,8 @@ def test_headings_are_bold_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> 
     lines = capsys.readouterr().out.splitlines()
     bold = [line.replace("\x1b[0m", "") for line in lines if line.startswith("\x1b[1m")]
     assert [line.split()[0] for line in bold] == ["\x1b[1mAdded.", "\x1b[1mid"]
+
+
+def test_a_stream_that_was_closed_before_is_no_terminal() -> None:
+    assert not is_terminal(None)
+    assert not is_terminal(io.StringIO())

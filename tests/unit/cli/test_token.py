@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -14,6 +16,7 @@ from fhirpub.app.stores import open_store
 from fhirpub.auth import token_request
 from fhirpub.auth.tokens import Tokens
 from fhirpub.cli.commands import Reporting
+from fhirpub.cli.token import _read_token
 from fhirpub.cli.token import token as command
 from fhirpub.config.settings import Config
 from fhirpub.runtime.clock import now_ms
@@ -114,3 +117,10 @@ def test_what_cannot_be_revoked_is_refused_with_the_reason(
 
     assert done.exit_code == status
     assert said in done.output
+
+
+def test_without_standard_input_there_is_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # as Python starts with `<&-`
+
+    with pytest.raises(click.UsageError, match="there is no token on standard input"):
+        _read_token()

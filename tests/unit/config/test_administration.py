@@ -89,3 +89,9 @@ def test_each_caller_that_is_wrong_is_named() -> None:
         "[admin] callers: a is named 3 times: put all of its keys into one file",
         "[admin] callers: bootstrap is the name of who has the bootstrap key: use another one",
     ]
+
+
+def test_a_caller_that_is_named_twice_is_refused() -> None:
+    assert contradictions(callers=["a=b", "c=d", "a=e"]) == [
+        "[admin] callers: a is named 2 times: put all of its keys into one file"
+    ]

@@ -53,6 +53,32 @@ def test_the_environment_of_the_process_is_read_unless_another_is_given(
     assert load(environment={}).server.port == 8080
 
 
+def test_the_file_in_the_working_directory_is_read_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fhirpub.toml").write_text("[server]\nport = 9\n")
+
+    assert load(environment={}).server.port == 9
+
+
+def test_a_dangling_link_is_no_absent_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fhirpub.toml").symlink_to("gone.toml")
+
+    with pytest.raises(ConfigurationError, match=r"fhirpub\.toml: cannot be read"):
+        load(environment={})
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_page_may_have_one_entry_and_as_many_as_the_largest(tmp_path: Path, size: int) -> None:
+    text = f"[fhir]\npage_size = {size}\npage_size_max = {size}\n"
+
+    assert loaded(tmp_path, text).fhir.page_size == size
+
+
 def test_only_enabled_plugins_of_which_something_is_set_are_asked(tmp_path: Path) -> None:
     file, groups = tmp_path / "f.toml", Groups()
     file.write_text(
@@ -173,6 +199,8 @@ def test_a_collector_may_be_named_by_a_url(tmp_path: Path) -> None:
         ("[patients]\nperson_systems = ['a']", "[patients] person_systems: 'a' is not an abso"),
         ("[terminology]\nassume = ['a']", "[terminology] assume: 'a' is not an absolute URI"),
         ("[server]\ncertificate_header = 'A'", "[server] certificate_header needs trusted_pr"),
+        ("[auth]\nassertion_token_seconds = 0", "[auth] assertion_token_seconds must be above 0"),
+        ("[limits]\nrequest_bytes = 0", "[limits] request_bytes must be above 0"),
         ("[auth]\nsecret_days = 36501", "[auth] secret_days must be at most 36500"),
         ("[auth]\ntoken_seconds = 3153600001", "[auth] token_seconds must be at most 3153600000"),
         ("[tracing]\nendpoint = 'a'", "[tracing] endpoint must start with http:// or https://"),

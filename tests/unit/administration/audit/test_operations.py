@@ -16,6 +16,7 @@ from fhirpub.auth.tenants import add_tenant
 from fhirpub.errors import InvalidContent, NoSuchRecord
 from fhirpub.fhir.times import instant
 from tests.audit_trail import CLIENT, NOON, a_record, seal
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import Office
 
 HOUR = 3_600_000
@@ -241,3 +242,33 @@ async def test_an_export_pauses_exactly_at_its_size(
     for size, following in ((len(block.records), 1), (len(block.records) + 1, 2)):
         monkeypatch.setattr(operations, "_PAGE_BYTES", size)
         assert (await office.run(operations.EXPORT, chain=lab))["following"] == following
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(operations.OPERATIONS) == {
+        "audit list": [
+            "GET /audit 200",
+        ],
+        "audit list --tenant": [
+            "GET /audit/{chain}/records 200",
+            "path chain! string",
+            "query patient string",
+            "query entity string",
+            "query agent string",
+            "query action string",
+            "query since instant",
+            "query until instant",
+            "query limit integer >=1 <=1000",
+            "query from string",
+        ],
+        "audit export": [
+            "GET /audit/{chain}/export 200",
+            "path chain! string",
+            "query after integer >=0",
+        ],
+        "audit verify": [
+            "POST /audit/{chain}/verify 200",
+            "path chain! string",
+            "body checkpoints strings 8192 characters",
+        ],
+    }

@@ -7,6 +7,7 @@ import pytest
 from fhirpub.administration.erasure import holds
 from fhirpub.errors import NotPossible
 from fhirpub.testing.samples import new_id
+from tests.unit.administration.declared import declared
 from tests.unit.administration.erasure.test_operations import erase, name_of, published
 from tests.unit.administration.office import AGENT, Office
 from tests.unit.interactions.erasure.registered import patient_of
@@ -63,3 +64,26 @@ async def test_a_patient_is_put_on_hold_with_all_that_refers_to_it(
     (hold,) = await office.store.holds(lab)
     assert (hold.type, hold.id, hold.operator) == ("Patient", patient, "Eva")
     assert (await erase(office, lab, name_of(report)))["erased"] == []
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(holds.OPERATIONS) == {
+        "hold add": [
+            "PUT /tenants/{tenant}/holds/{type}/{id} 200",
+            "path tenant! string",
+            "path type! string",
+            "path id! string",
+            "body reason! string 500 characters",
+            "body operator string 500 characters",
+        ],
+        "hold release": [
+            "DELETE /tenants/{tenant}/holds/{type}/{id} 200",
+            "path tenant! string",
+            "path type! string",
+            "path id! string",
+        ],
+        "hold list": [
+            "GET /tenants/{tenant}/holds 200",
+            "path tenant! string",
+        ],
+    }

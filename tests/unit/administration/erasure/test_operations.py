@@ -15,6 +15,7 @@ from fhirpub.storage.erasure.contract import Erasure, Hold
 from fhirpub.testing.contracts.erasure.content import an_erasure
 from fhirpub.testing.samples import new_id
 from tests.panels import panel
+from tests.unit.administration.declared import declared
 from tests.unit.administration.office import AGENT, Office
 from tests.unit.interactions.erasure.registered import patient_of, registered
 
@@ -300,3 +301,47 @@ async def test_orders_of_another_tenant_are_not_resumed(
 
     assert (done["erased"], done["refused"]) == ([], [])
     assert [one for one in await office.records() if one[1] == "erase"] == []
+
+
+def test_the_operations_are_those_that_clients_know() -> None:
+    assert declared(operations.OPERATIONS) == {
+        "erase report --dry-run": [
+            "POST /tenants/{tenant}/erasures/plan 200",
+            "path tenant! string",
+            "body reports strings",
+            "body report_identifier string",
+            "body type string",
+            "body patients strings",
+            "body patient_identifier string",
+            "body expired boolean",
+            "body from integer >=0",
+        ],
+        "erase report": [
+            "POST /tenants/{tenant}/erasures 200",
+            "final, as erase",
+            "path tenant! string",
+            "body resources! strings >=1 <=50",
+            "body reason! string 500 characters",
+            "body operator string 500 characters",
+            "body allow_reuse boolean",
+        ],
+        "erase resume": [
+            "POST /tenants/{tenant}/erasures/resume 200",
+            "final",
+            "path tenant! string",
+            "body after string",
+        ],
+        "restore": [
+            "POST /tenants/{tenant}/erasures/repeat 200",
+            "final",
+            "path tenant! string",
+            "body orders objects <=50",
+            "body holds objects <=50",
+        ],
+        "erase list": [
+            "GET /erasures 200",
+            "query tenant string",
+            "query unfinished boolean",
+            "query after string",
+        ],
+    }

@@ -117,3 +117,34 @@ def test_what_cannot_be_undone_is_described_as_such() -> None:
         described = operations()[one.name]["description"]
         assert described.startswith(f"What `fhirpub {one.command}` does.")
         assert ("It cannot be undone." in described) is one.is_final
+
+
+def test_callers_prove_themselves_by_a_bearer_token_of_either_kind() -> None:
+    schemes = DESCRIBED["components"]["securitySchemes"]
+
+    assert (schemes["bearer"]["type"], schemes["bearer"]["scheme"]) == ("http", "bearer")
+    assert schemes["caller"]["type"] == "oauth2"
+
+
+def test_operations_are_grouped_by_the_first_word_of_their_commands() -> None:
+    assert operations()["endpointAdd"]["tags"] == ["endpoint"]
+    assert all(
+        operations()[one.name]["tags"] == [one.command.partition(" ")[0]] for one in OPERATIONS
+    )
+
+
+def test_each_refusal_refers_to_a_schema_that_there_is() -> None:
+    schemas = DESCRIBED["components"]["schemas"]
+
+    for described in operations().values():
+        for status in ("400", "401", "404", "405", "408", "409", "413", "415", "422", "503"):
+            content = described["responses"][status]["content"]["application/fhir+json"]
+            name = content["schema"]["$ref"].removeprefix("#/components/schemas/")
+            assert schemas[name] == {"type": "object"}
+
+
+def test_a_parameter_has_its_text_beside_its_schema() -> None:
+    (tenant,) = operations()["quotaShow"]["parameters"]
+
+    assert tenant["description"]
+    assert tenant["schema"] == {"type": "string", "maxLength": 2_000, "minLength": 1}

@@ -18,10 +18,13 @@ from fhirpub.administration.http.responses import (
 from fhirpub.errors import (
     ConfigurationError,
     NoSuchRecord,
+    NotAuthenticated,
     NotPossible,
     StoreUnavailable,
     TokenRefused,
 )
+from fhirpub.problems import OperationProblem, RequestProblem
+from fhirpub.web.error_mapping import MethodNotAllowed
 
 RECORDS = [{"id": f"client-{number}", "scopes": ["system/*.rs"]} for number in range(1_000)]
 
@@ -62,6 +65,34 @@ def refused(problem: Exception) -> tuple[int, list[str]]:
 )
 def test_a_refusal_has_the_status_of_its_kind(problem: Exception, status: int) -> None:
     assert refused(problem)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("problem", "header", "value"),
+    [
+        (StoreUnavailable("down", retry_after=7), "Retry-After", "7"),
+        (
+            NotAuthenticated("none", "no token", RequestProblem.TOKEN_MISSING, token_sent=False),
+            "WWW-Authenticate",
+            'Bearer realm="fhirpub"',
+        ),
+        (MethodNotAllowed("no such method", allow="GET, PUT"), "Allow", "GET, PUT"),
+    ],
+)
+def test_a_refusal_has_the_headers_of_its_kind(
+    problem: Exception, header: str, value: str
+) -> None:
+    answer = refuse(problem, fhir_url="https://fhir.example.org/fhir/r4", request_id="r-1")
+
+    assert answer.headers[header] == value
+
+
+def test_what_the_settings_do_not_allow_is_a_rule_of_business() -> None:
+    answer = refuse(ConfigurationError("no"), fhir_url="https://a.example", request_id="r-1")
+
+    (issue,) = json.loads(answer.body)["issue"]
+    assert (issue["severity"], issue["code"]) == ("error", "business-rule")
+    assert issue["details"]["coding"][0]["code"] == OperationProblem.NOT_POSSIBLE
 
 
 def test_a_refusal_by_the_settings_has_its_text_and_a_fault_has_none() -> None:

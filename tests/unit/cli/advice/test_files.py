@@ -167,11 +167,18 @@ def mounts_with(folder: Path, kind: str) -> Path:
     return path
 
 
+NETWORKS = (
+    *("nfs", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph", "9p", "glusterfs"),
+    *("fuse.glusterfs", "lustre", "fuse.s3fs", "virtiofs"),
+)
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
         ("nfs4", "is on a network file system (nfs4), whose locks SQLite cannot rely on"),
-        ("cifs", "is on a network file system (cifs)"),
+        *((kind, f"is on a network file system ({kind})") for kind in NETWORKS),
+        ("ramfs", "is on a file system (ramfs) that is lost"),
         ("overlay", "is on a file system (overlay) that is lost with its machine or container"),
         ("tmpfs", "is on a file system (tmpfs) that is lost"),
         ("xfs", ""),
@@ -202,4 +209,5 @@ def test_a_disk_that_is_nearly_full_is_a_warning(tmp_path: Path) -> None:
     (finding,) = advise_on_disk(config, mounts=mounts, free=300 * 1024**2)
 
     assert "has 300 MiB left: when it is full every write gets 503" in finding.text
-    assert [*advise_on_disk(config, mounts=mounts, free=2**40)] == []
+    assert [*advise_on_disk(config, mounts=mounts, free=1024**3 - 1)] != []
+    assert [*advise_on_disk(config, mounts=mounts, free=1024**3)] == []

@@ -70,6 +70,12 @@ def test_as_many_workers_as_the_memory_has_room_for_are_no_warning() -> None:
     assert list(advise_on_machine(with_workers(4), memory=2 * GIB)) == []
 
 
+def test_by_default_the_memory_is_that_of_this_machine() -> None:
+    (finding,) = advise_on_machine(with_workers(10**6))
+
+    assert f"has {memory_bytes() // 1024**2} MiB: " in finding.text
+
+
 def test_the_limit_of_a_control_group_counts_if_it_is_less(tmp_path: Path) -> None:
     for name, text in (("least", "4096\n"), ("none", "max\n"), ("huge", f"{2**63}\n")):
         (tmp_path / name).write_text(text)

@@ -44,6 +44,9 @@ def test_a_mongodb_url_without_tls_is_a_warning_in_production(url: str) -> None:
         "mongodb+srv://fhirpub:secret@set.lab/fhirpub",
         "mongodb://CN=fhirpub@a.lab/fhirpub?tls=true&authMechanism=MONGODB-X509",
         "mongodb://a.lab/fhirpub?tls=true&authMechanism=MONGODB-X509",
+        "mongodb://a.lab/fhirpub?tls=true&authMechanism=MONGODB-AWS",
+        "mongodb://a.lab/fhirpub?tls=true&authMechanism=MONGODB-OIDC",
+        "mongodb://fhirpub%40LAB@a.lab/fhirpub?tls=true&authMechanism=GSSAPI",
     ],
 )
 def test_a_mongodb_url_with_tls_and_credentials_is_no_warning(url: str) -> None:
@@ -60,6 +63,14 @@ def test_a_mongodb_url_without_tls_to_this_machine_is_no_warning_but_is_mentione
 
     assert finding.level == "ok"
     assert "no TLS, which only loopback addresses may do without" in finding.text
+
+
+def test_a_mechanism_that_needs_a_password_is_no_excuse_for_having_none() -> None:
+    url = "mongodb://fhirpub@a.lab/fhirpub?tls=true&authMechanism=SCRAM-SHA-256"
+    (finding,) = of_store(production(url))
+
+    assert finding.level == "warning"
+    assert finding.text.startswith("[storage] url: no password: ")
 
 
 @pytest.mark.parametrize("user", ["", "fhirpub@"])

@@ -29,7 +29,8 @@ async def test_a_challenge_is_repeated() -> None:
     async with receiver.receiving():
         answer = await send(receiver, "endpoint.verification", challenge="abc")
 
-    assert (answer.code, answer.body) == (200, b"abc")
+    assert (answer.code, answer.reason, answer.body) == (200, "OK", b"abc")
+    assert answer.headers["Content-Length"] == "3"
 
 
 async def test_another_webhook_is_accepted_without_a_body() -> None:

@@ -94,3 +94,38 @@ def test_another_status_stops_the_demo() -> None:
 
     with pytest.raises(click.ClickException, match="expected 201 here, not 200"):
         steps._expect(response(200), 201)
+
+
+def test_a_body_with_mistakes_is_expected_to_be_refused() -> None:
+    refusal = steps._show_refusal()
+
+    assert (refusal.method, refusal.file, refusal.expected) == ("POST", "wrong.json", 400)
+    assert refusal.path == "/fhir/r4/DiagnosticReport/$register"
+
+
+def test_the_body_of_a_command_is_for_people_to_read(folder: Path) -> None:
+    text = (folder / "update.json").read_text(encoding="utf-8")
+
+    assert text.splitlines()[:2] == ["{", '  "resourceType": "DiagnosticReport",']
+    assert text.endswith("}\n")
+
+
+def test_the_reads_of_the_demo_show_what_they_are_about() -> None:
+    path = "/fhir/r4/DiagnosticReport/d-1"
+
+    history, patient = steps._history(path), steps._find_patient({"system": "s", "value": "v"})
+    result, report = steps._find_result("p-1"), steps._find_report("o-1")
+
+    assert (history.path, history.shown) == (f"{path}/_history", ("status", "conclusion"))
+    assert (patient.path, patient.shown) == ("/fhir/r4/Patient", ("name", "birthDate"))
+    assert result.path == "/fhir/r4/Observation"
+    assert report.path == "/fhir/r4/DiagnosticReport"
+    assert {one.method for one in (history, patient, result, report)} == {"GET"}
+
+
+def test_the_etag_is_kept_in_a_variable_of_the_shell() -> None:
+    first, second = steps._keep_etag("/x")
+
+    assert first.startswith("ETAG=$(curl -sS -o /dev/null -D - ")
+    assert '"$BASE/x"' in first
+    assert "awk 'tolower($1) == \"etag:\" {print $2}')" in second

@@ -141,14 +141,14 @@ def test_not_more_holds_are_sent_at_once_than_an_operation_takes(
 def test_every_line_that_was_not_exported_is_named_and_nothing_is_done(
     bureau: Bureau, file: Path
 ) -> None:
-    write(file, an_order(), {"tenant": "t-1"}, an_order(id="x"), [1], a_hold())
+    write(file, an_order(), {"tenant": "t-1"}, an_order(id="x"), [1], a_hold(), 7, None)
     file.write_text(file.read_text() + "{\n")
 
     result = bureau.run(restore, "--erasures", str(file))
 
     assert result.exit_code == 1
     assert result.stderr.strip().endswith(
-        f"{file}: not written by `fhirpub erase export`: line 2, 3, 4, 6"
+        f"{file}: not written by `fhirpub erase export`: line 2, 3, 4, 6, 7, 8"
     )
     assert bureau.asked == []
 

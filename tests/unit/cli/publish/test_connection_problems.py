@@ -17,9 +17,9 @@ def untrusted(code: int, message: str) -> ssl.SSLCertVerificationError:
     return problem
 
 
-def no_tls() -> ssl.SSLError:
+def no_tls(reason: str = "WRONG_VERSION_NUMBER") -> ssl.SSLError:
     problem = ssl.SSLError(1, "wrong version number")
-    problem.reason = "WRONG_VERSION_NUMBER"
+    problem.reason = reason
     return problem
 
 
@@ -32,6 +32,9 @@ def no_tls() -> ssl.SSLError:
         (untrusted(62, "Hostname mismatch"), "into --url", True),
         (untrusted(64, "IP address mismatch"), "into --url", True),
         (no_tls(), "speaks no TLS. Is it http:// there?", True),
+        (no_tls("HTTP_REQUEST"), "speaks no TLS. Is it http:// there?", True),
+        (no_tls("RECORD_LAYER_FAILURE"), "speaks no TLS. Is it http:// there?", True),
+        (untrusted(18, "self-signed."), "not trusted: self-signed\n", True),
         (ssl.SSLEOFError(8, "EOF occurred"), "cannot be reached: EOF occurred", False),
         (socket.gaierror(socket.EAI_NONAME, "not known"), "no host fhir.example", True),
         (socket.gaierror(socket.EAI_AGAIN, "try again"), "no host fhir.example", False),

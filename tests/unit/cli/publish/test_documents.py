@@ -94,3 +94,18 @@ def test_documents_of_the_same_name_belong_to_a_report(folder: Path) -> None:
     (folder / "a.txt").symlink_to("/etc/hosts")
 
     assert [file.name for file in siblings_of(folder / "a.json")] == ["a.pdf", "a.PNG"]
+
+
+@pytest.mark.parametrize(
+    "ending", [".pdf", ".html", ".txt", ".rtf", ".jpg", ".jpeg", ".png", ".tif", ".tiff"]
+)
+def test_a_document_of_each_kind_is_found_beside_its_report(tmp_path: Path, ending: str) -> None:
+    for name in (f"a{ending}", "b.pdf", "a.docx"):
+        (tmp_path / name).touch()
+
+    assert [file.name for file in siblings_of(tmp_path / "a.json")] == [f"a{ending}"]
+
+
+@pytest.mark.parametrize("url", ["#a", "", "https://a.example/x.pdf", "urn:uuid:1", None, 7])
+def test_what_is_no_path_is_left_as_it_is(url: Any) -> None:
+    assert not is_path({"url": url})

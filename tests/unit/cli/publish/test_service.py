@@ -11,6 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from fhirpub.cli.publish import service as module
 from fhirpub.cli.publish.service import Service, ServiceOptions, check_cacert, service_of
 from fhirpub.config.settings import Config
 from fhirpub.testing.certificate import Certificate
@@ -133,3 +134,32 @@ def test_a_file_without_a_certificate_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(click.BadParameter, match="has no certificate in PEM form"):
         checked(tmp_path / "c.pem")
+
+
+@pytest.mark.parametrize(
+    ("variables", "typed", "grant"),
+    [
+        ({"FHIRPUB_CLIENT_ID": ""}, "typed\n", ("typed", "secret")),
+        ({"FHIRPUB_CLIENT_SECRET": ""}, "hidden\n", ("id", "hidden")),
+        (
+            {"FHIRPUB_CLIENT_ID": "", "FHIRPUB_CLIENT_SECRET": ""},
+            "typed\nhidden\n",
+            ("typed", "hidden"),
+        ),
+    ],
+)
+def test_on_a_terminal_missing_credentials_are_asked_for_and_secrets_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    typed: str,
+    grant: tuple[str, str],
+) -> None:
+    monkeypatch.setattr(module, "is_terminal", lambda _stream: True)
+    made: list[Service] = []
+    asking = click.command("x")(lambda: made.append(service_of(Config(), USUAL)))
+
+    result = CliRunner().invoke(asking, [], input=typed, env={**CREDENTIALS, **variables})
+
+    assert (made[0].grant["client_id"], made[0].grant["client_secret"]) == grant
+    assert "hidden" not in result.output
+    assert result.stdout == ""

@@ -82,6 +82,7 @@ class Desk:
             is_audited=True,
         )
         self.tracer: Traces | None = None
+        self.metrics = Metrics(serves=False, sends=True)
         self.enqueued: list[Delivery] = []
         self.endpoint: Endpoint
         self.line: EndpointWorker
@@ -108,7 +109,7 @@ class Desk:
             rules=self.rules,
             appender=Appender(self.store, clock=self.clock),
             service_events=ServiceEvents(Config().base_url),
-            metrics=Metrics(serves=False, sends=True),
+            metrics=self.metrics,
             clock=self.clock,
             tracer=self.tracer,
         )

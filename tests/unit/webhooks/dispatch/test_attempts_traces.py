@@ -24,6 +24,13 @@ async def test_an_attempt_is_a_span_that_the_receiver_can_follow(
     assert message.traceparent == span.context.header
     assert (attributes["http.response.status_code"], found.attempts[0].status) == (status, status)
     assert attributes["fhirpub.tenant"] == LAB
+    assert attributes["fhirpub.outcome"] == outcome.word
+    assert attributes["fhirpub.endpoint"] == desk.endpoint.id
+    assert attributes["fhirpub.event_id"] == found.event_id
+    assert (attributes["fhirpub.event_type"], attributes["fhirpub.attempt"]) == (
+        found.event_type,
+        1,
+    )
 
 
 async def test_an_attempt_of_a_trace_that_is_not_sent_is_made_all_the_same(desk: Desk) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.encryption.cipher import SecretCipher
@@ -110,6 +111,29 @@ def test_an_endpoint_without_readable_secrets_is_sent_nothing_until_it_has_some(
 
     assert made.dequeue(NOW, 9) != []
     assert made.message(a_delivery(good.id, body=b"{}"), NOW).secrets == ("secret",)
+
+
+def test_an_endpoint_without_readable_secrets_is_logged_without_them() -> None:
+    damaged = replace(endpoint(), token=b"damaged")
+
+    with capture_logs() as logs:
+        worker(damaged)
+
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("endpoint cannot be sent to", "error")
+    assert line["endpoint"] == damaged.id
+    assert line["reason"]
+    assert "damaged" not in str(line)
+
+
+def test_a_new_worker_has_to_load_its_queue_and_is_not_closing() -> None:
+    made = EndpointWorker(
+        endpoint(), settings=WebhooksConfig(), patience=FailurePolicy(), seal=SEAL
+    )
+
+    assert made.stale
+    assert not any((made.reading, made.behind, made.leaving, made.disabling))
+    assert made.alarm is None
 
 
 def test_a_throttled_endpoint_is_sent_nothing_before_its_moment() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -209,9 +210,20 @@ async def test_the_gauges_show_the_state_at_each_scrape(store: Watched, clock: H
 
     assert "relay_leading 0.0\n" in before
     assert "relay_leading 1.0\n" in after
-    assert " 7.0\n" in after
+    assert "relay_lag_seconds 7.0\n" in after
     for reason in FAILURES:
         assert f'reason="{reason}"' in before
+
+
+async def test_the_age_of_the_oldest_delivery_is_shown(
+    store: Watched, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = Metrics(serves=True, sends=True)
+    async with working(store, clock, metrics) as worker:
+        monkeypatch.setattr(worker._dispatcher, "oldest", lambda: clock.now - 9_000)
+        text = metrics.text("")[0].decode()
+
+    assert "oldest_pending_seconds 9.0\n" in text
 
 
 async def test_on_one_loop_no_registration_waits(worker: WebhookWorker) -> None:
@@ -229,6 +241,16 @@ async def test_the_lease_of_the_relay_is_released_at_the_end(
 
     async with working(store, clock) as other:
         assert await other._relay_some() == 0.1
+
+
+async def test_a_worker_without_work_ends_before_its_time_to_drain_is_over(
+    store: Watched, clock: HandClock
+) -> None:
+    async with working(store, clock) as worker:
+        worker._drain_seconds = 3_600.0
+        async with asyncio.timeout(60):
+            async with worker.running():
+                await until(lambda: worker._relay.leading)
 
 
 async def test_a_store_that_is_away_does_not_stop_the_end(

@@ -120,3 +120,9 @@ def test_an_endpoint_that_is_sent_to_may_move() -> None:
     endpoint = replace(an_endpoint(), url="https://receiver.example.org/")
 
     refuse_other_transport(endpoint, "https://receiver.example.org/new")
+
+
+async def test_one_that_was_read_in_that_moment_stays(store: SqliteStore) -> None:
+    await added(store)
+
+    assert await remove_unread(store, before=CREATED) == 0

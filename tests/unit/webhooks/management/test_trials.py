@@ -130,6 +130,14 @@ async def test_a_verified_endpoint_shows_a_private_answer() -> None:
     assert trial.outcome is PRIVATE
 
 
+async def test_a_verified_endpoint_shows_a_private_answer_that_is_a_failure() -> None:
+    failed = replace(PRIVATE, status=500)
+
+    trial = await trials(Answering(failed)).send_test(endpoint(), TEST, operator=False)
+
+    assert trial.outcome is failed
+
+
 @pytest.mark.parametrize(
     ("outcome", "cause"),
     [(Outcome(reason="E_CONNECT"), "E_CONNECT"), (Outcome(status=503), "status 503")],

@@ -119,3 +119,7 @@ def test_failures_begin_when_the_log_says_and_the_breaker_opens_from_now_on() ->
 
     assert condition.streak.since == NOW + 15_000
     assert condition.breaker.until == NOW + 30_000
+
+
+def test_a_healthy_endpoint_waits_for_nothing() -> None:
+    assert EndpointHealth().until == 0

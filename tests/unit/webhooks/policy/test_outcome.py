@@ -72,3 +72,11 @@ def test_the_word_of_an_answer_is_the_class_of_its_status(status: int, word: str
 )
 def test_an_event_is_delivered_by_an_answer_of_2xx(status: int, *, delivered: bool) -> None:
     assert Outcome(status=status).delivered is delivered
+
+
+def test_the_reasons_of_failures_are_those_that_receivers_and_alarms_know() -> None:
+    assert (
+        *("E_BLOCKED_ADDRESS", "E_CONNECT", "E_DNS", "E_INTERNAL", "E_MALFORMED", "E_NO_SINK"),
+        *("E_REJECTED", "E_RESET", "E_SINK", "E_TIMEOUT", "E_TLS", "3xx", "4xx", "5xx"),
+    ) == FAILURES
+    assert WITHHELD == "E_PRIVATE_NETWORK"

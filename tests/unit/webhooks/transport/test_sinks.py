@@ -164,7 +164,7 @@ def test_a_url_is_as_long_as_any(length: int, *, taken: bool) -> None:
 @pytest.mark.parametrize(
     ("url", "given", "advice"),
     [
-        ("sink:queu", ("queue", "kafka"), "queue"),
+        ("sink:queu", ("queue", "kafka"), "did you mean queue?"),
         ("sink:x", ("queue", "kafka"), "there are: queue, kafka"),
         ("sink:x", (), "there are: none"),
     ],

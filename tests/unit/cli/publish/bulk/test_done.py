@@ -99,3 +99,14 @@ def test_what_stands_in_a_report_behind_a_line_that_is_no_record_counts(tmp_path
     report.write_text(f'[]\n{{"at": 1}}\n{{}}\nx\n{report.read_text()}')
 
     assert Done.read(report).has(item(tmp_path, "a.json"))
+
+
+def test_a_file_that_changed_in_the_moment_of_the_first_result_is_sent_again(
+    tmp_path: Path,
+) -> None:
+    done = done_after(tmp_path, ("a.json", None, "created"))
+    listed = item(tmp_path, "a.json")
+    about = listed.file.stat()
+    done.since_ms = max(about.st_mtime, about.st_ctime) * 1000
+
+    assert not done.has(listed)

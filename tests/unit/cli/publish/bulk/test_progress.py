@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from fhirpub.cli.publish.bulk.progress import Expected, bar
 from fhirpub.cli.publish.bulk.sources import source_of
 from tests.waiting import wait_until
@@ -34,3 +36,21 @@ def test_files_are_counted_and_lines_estimated(tmp_path: Path) -> None:
     expected.lines_read = 5
 
     assert expected.total() == 11
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [(59, "59 s"), (60, "1 min 0 s"), (3_599, "59 min 59 s"), (7_325, "2 h 2 min")],
+)
+def test_the_time_left_is_in_two_units_at_most(left: int, shown: str) -> None:
+    assert f"  {shown} left" in bar(1, 1 + left, 1.0, failed=0)
+
+
+def test_of_standard_input_no_total_is_known() -> None:
+    expected = Expected([source_of("-", all_lines=True)], threading.Event())
+
+    expected.start()
+    assert wait_until(lambda: expected.files is not None)
+    expected.lines_read = 5
+
+    assert expected.total() is None

@@ -99,3 +99,16 @@ def test_a_full_disk_is_reported() -> None:
         opened_report(Path("/dev/full"), lambda: 0, resume=False) as report,
     ):
         report.add(REFUSED)
+
+
+def test_a_line_of_what_is_published_names_its_version_and_address(tmp_path: Path) -> None:
+    outcome = Outcome(
+        file="a.json", result="created", status=201, id="d-1", version="3", location="/x"
+    )
+
+    with opened_report(tmp_path / "out.ndjson", lambda: 0, resume=False) as report:
+        report.add(outcome)
+
+    (record,) = map(json.loads, (tmp_path / "out.ndjson").read_bytes().splitlines())
+    assert (record["id"], record["version"], record["location"]) == ("d-1", "3", "/x")
+    assert (record["reason"], record["problems"], record["line"]) == (None, [], None)

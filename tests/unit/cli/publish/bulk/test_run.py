@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from fhirpub.cli.publish.bulk import run as module
+from fhirpub.cli.publish.bulk.done import Done
 from fhirpub.cli.publish.bulk.items import Item
 from fhirpub.cli.publish.bulk.lines import Reading
-from fhirpub.cli.publish.bulk.run import Ending, Options, load_all
+from fhirpub.cli.publish.bulk.run import Ending, Options, _Run, load_all
 from fhirpub.cli.publish.bulk.sources import Source, source_of
 from tests.bodies import register_body
 from tests.unit.cli.publish.services import PUBLISHED, REFUSED, service_at
@@ -102,3 +104,54 @@ def test_items_of_a_source_are_read_in_their_order(lines: Path) -> None:
     items: list[Item] = [item for source in sources(lines) for item in source.items(reading)]
 
     assert [item.line for item in items] == [1, 2, 3]
+
+
+# Notes
+
+
+def a_run() -> _Run:
+    return _Run(service_at(), [], Options(jobs=1), None, Done())
+
+
+def test_of_notes_in_one_moment_the_first_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run()
+
+    run._note("one")
+    run._note("two")
+
+    assert "one" in (shown := capsys.readouterr().err)
+    assert "two" not in shown
+    assert "\r" not in shown  # this is no terminal
+
+
+def test_a_stop_is_noted_once_although_there_was_a_note(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = a_run()
+    run._note("one")
+
+    run._stop()
+    first = capsys.readouterr().err
+    run._stop()
+
+    assert "waiting for requests in flight; Ctrl-C again to give them up" in first
+    assert capsys.readouterr().err == ""
+    assert run.stopped.is_set()
+
+
+def test_what_is_left_is_never_less_than_nothing() -> None:
+    run = a_run()
+
+    assert (run._left(5, 2), run._left(1, 2), run._left(None, 2)) == (3, 0, None)
+
+
+def test_on_a_terminal_a_note_replaces_the_line_of_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "is_terminal", lambda _stream: True)
+
+    a_run()._note("one")
+
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"\r{'':<90}\r")
+    assert shown.endswith("\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from fhirpub.cli.publish.outcome import Outcome
-from fhirpub.cli.publish.watch.claim import Claim, reason_of
+from fhirpub.cli.publish.watch.claim import Claim, _move, reason_of
 from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
 from tests.bodies import register_body
 from tests.unit.cli.publish.services import service_at
@@ -228,3 +229,31 @@ def test_a_folder_has_one_watcher_at_a_time(tmp_path: Path) -> None:
         pass
 
     assert (first, second, afterwards) == (True, False, True)
+
+
+def test_the_reason_of_a_refusal_is_an_outcome_with_its_text() -> None:
+    assert reason_of(REFUSED) == {
+        "resourceType": "OperationOutcome",
+        "issue": [{"severity": "error", "code": "processing", "diagnostics": "400 Bad Request"}],
+    }
+
+
+@pytest.mark.parametrize("is_free", [True, False])
+def test_without_links_no_file_is_overwritten_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_free: bool
+) -> None:
+    def refuse(*_paths: Any, **_options: Any) -> None:
+        raise PermissionError("links are not supported")
+
+    monkeypatch.setattr(os, "link", refuse)
+    file, target = tmp_path / "a.pdf", tmp_path / "done" / "a.pdf"
+    file.write_text("new")
+    target.parent.mkdir()
+    if not is_free:
+        target.write_text("old")
+
+    _move(file, target)
+
+    found = {one.name: one.read_text() for one in target.parent.iterdir()}
+    assert found == ({"a.pdf": "new"} if is_free else {"a.pdf": "old", "a-2.pdf": "new"})
+    assert not file.exists()

@@ -81,6 +81,20 @@ def test_a_file_that_another_replaced_is_new(tmp_path: Path) -> None:
     assert settling.age(file) == 0.0
 
 
+def test_a_file_of_another_size_is_new_although_its_time_is_the_same(tmp_path: Path) -> None:
+    file, settling = tmp_path / "a", Settling(5)
+    file.touch()
+    os.utime(file, ns=(1, 1))
+    settling.age(file)
+    older = settling.age(file)
+
+    file.write_bytes(b"more")
+    os.utime(file, ns=(1, 1))
+
+    assert older > 0
+    assert settling.age(file) == 0.0
+
+
 def test_a_file_that_came_back_is_new(tmp_path: Path) -> None:
     file, settling = tmp_path / "a", Settling(5)
     file.touch()

@@ -91,9 +91,10 @@ async def test_the_next_events_are_those_behind_a_number() -> None:
 
 
 async def test_the_last_number_is_that_of_the_queue() -> None:
-    made, _ = queue(page(EVENT, last=7), of="e")
+    made, service = queue(page(EVENT, last=7), of="e")
 
     assert await made.last() == 7
+    assert parse_qs(urlsplit(service.calls[0].url).query) == {"limit": ["1"]}
 
 
 @pytest.mark.parametrize(("events", "number"), [([EVENT], 4), ([], 9)])
