@@ -101,10 +101,10 @@ class TerminologyServer(CodeSource):
         system, code = question
         query = urlencode({"url": system, "code": code})
         headers = {"Accept": "application/fhir+json"}
-        if self._settings.token:
-            headers["Authorization"] = f"Bearer {self._settings.token}"
         address = f"{self._settings.url.rstrip('/')}/CodeSystem/$validate-code?{query}"
         request = urllib.request.Request(address, headers=headers)  # noqa: S310 - http or https
+        if self._settings.token:  # for this server, and none that it redirects to
+            request.add_unredirected_header("Authorization", f"Bearer {self._settings.token}")
         timeout = self._settings.timeout_seconds
         with urllib.request.urlopen(request, timeout=timeout) as response:  # noqa: S310
             return _result_in(json.loads(response.read(_MAX_BYTES)))

@@ -75,7 +75,7 @@ class TestTerminologyServer(CodeSourceContract):
         begun = time.perf_counter()
 
         assert source.knows(*self.known) is None
-        assert time.perf_counter() - begun < 0.2
+        assert time.perf_counter() - begun < server.hangs
 
     def test_only_the_systems_that_are_named_are_asked_for(self, server: Server) -> None:
         settings = ServerSettings(url=server.url, systems=[SYSTEM], token="secret-token")

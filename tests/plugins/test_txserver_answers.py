@@ -10,6 +10,7 @@ import pytest
 
 from fhirpub.plugin_api import PluginContext
 from fhirpub.testing.plugin_contracts import CodeSourceContract
+from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub_txserver import client, fhirpub_settings, fhirpub_terminology
 from fhirpub_txserver.client import TerminologyServer, _result_in
 from fhirpub_txserver.settings import ServerSettings
@@ -144,6 +145,19 @@ def test_a_token_is_sent_as_a_bearer_token(server: Server) -> None:
     TerminologyServer(settings)._ask((SYSTEM, "closed"))
 
     assert asked_with(server, "closed")["Authorization"] == "Bearer a-word"
+
+
+def test_a_redirect_takes_no_token_to_another_server(server: Server) -> None:
+    with Receiver() as elsewhere:
+        location = f"{server.url}/CodeSystem/$validate-code?url={SYSTEM}&code=moved"
+        elsewhere.answer(Reply(status=302, headers={"Location": location}))
+        settings = ServerSettings(url=elsewhere.url, token="a-word")
+
+        TerminologyServer(settings)._ask((SYSTEM, "moved"))
+
+        (asked,) = elsewhere.received
+    assert asked.headers["authorization"] == "Bearer a-word"
+    assert "Authorization" not in asked_with(server, "moved")
 
 
 @pytest.mark.parametrize("end", ["", "/"])
