@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from random import Random
 from typing import Any
 
 import pytest
@@ -105,6 +106,29 @@ async def test_a_part_of_the_traces_is_sent_by_the_ratio() -> None:
     assert 250 < sum(span is not None for span in begun) < 350
 
 
+async def test_ids_of_spans_have_the_lengths_that_headers_need(traced: Traced) -> None:
+    traced.tracer._random.seed(7)
+
+    contexts = [traced.start().context for _ in range(100)]
+
+    assert {len(one.trace_id) for one in contexts} == {32}
+    assert {len(one.span_id) for one in contexts} == {16}
+    assert len({one.trace_id for one in contexts}) == 100
+    assert len({one.span_id for one in contexts}) == 100
+
+
+async def test_no_id_of_a_span_is_zero(traced: Traced) -> None:
+    class Zero(Random):
+        def getrandbits(self, _bits: int, /) -> int:
+            return 0
+
+    traced.tracer._random = Zero()
+
+    context = traced.start().context
+
+    assert (context.trace_id, context.span_id) == ("1".zfill(32), "1".zfill(16))
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -169,6 +193,11 @@ async def test_spans_name_the_service_and_its_release(traced: Traced) -> None:
     (sent,) = traced.collector.spans
     assert sent.resource.attributes[SERVICE_NAME] == "fhirpub"
     assert sent.resource.attributes[SERVICE_VERSION] == __version__
+    assert sent.instrumentation_scope is not None
+    assert (sent.instrumentation_scope.name, sent.instrumentation_scope.version) == (
+        "fhirpub",
+        __version__,
+    )
 
 
 def test_the_name_of_the_service_may_come_from_a_variable(
