@@ -5,23 +5,57 @@ And what of the audit trail is stored, and read through which index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from urllib.parse import urlsplit
 
 import pytest
+import pytest_asyncio
 from bson.objectid import ObjectId
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.audit_contract import AuditQuery
 from fhirpub.storage.mongodb import schema
-from fhirpub.storage.mongodb.store import MongoStore
+from fhirpub.storage.mongodb.store import MongoStore, from_url
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.audit.chains import a_block
 from fhirpub.testing.contracts.audit.sealing import blocks_of, read_unsealed, seal_all
-from fhirpub.testing.store_contract import LAB, OTHER, Reopen, a_version
-from tests.storage.mongodb.helpers import COMMANDS, Database
+from fhirpub.testing.store_contract import LAB, OTHER, a_version
+from tests.storage.mongodb.helpers import COMMANDS, Admin, Database
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WRITE = b'{"action":"register"}'
 READ = b'{"action":"read"}\n'
+
+
+@pytest.fixture
+def database(shared: MongoStore, admin: Admin) -> Database:
+    """The database of the store that tests share, without versions and without a trail."""
+    database: Database = admin[shared._database.name]
+    for name in (
+        schema.VERSION,
+        schema.AUDIT_PENDING,
+        schema.AUDIT_BLOCK,
+        schema.AUDIT_CHECKPOINT,
+    ):
+        database[name].delete_many({})
+    return database
+
+
+@pytest.fixture
+def store(shared: MongoStore, database: Database) -> MongoStore:
+    """A store with no trail."""
+    return shared
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def other(mongodb: str, database: Database) -> AsyncIterator[MongoStore]:
+    """The store of another process."""
+    url = urlsplit(mongodb)._replace(path=f"/{database.name}").geturl()
+    other = from_url(url, deadline_seconds=60, production=True)
+    await other.start()
+    yield other
+    await other.stop()
 
 
 async def stop_before_the_release(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,13 +73,11 @@ async def stop_before_the_release(store: Store, monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_what_a_block_holds_that_was_not_released_is_not_sealed_again(
-    store: Store, reopen: Reopen, monkeypatch: pytest.MonkeyPatch
+    store: Store, other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await store.add(LAB, a_version(audit=WRITE))
     await store.add_audit_records({LAB: READ})
     await stop_before_the_release(store, monkeypatch)
-
-    other = await reopen()
 
     assert await seal_all(other) == []
     (block,) = await other.audit_chain(LAB)
@@ -53,11 +85,10 @@ async def test_what_a_block_holds_that_was_not_released_is_not_sealed_again(
 
 
 async def test_what_came_after_such_a_block_is_sealed_behind_it(
-    store: Store, reopen: Reopen, monkeypatch: pytest.MonkeyPatch
+    store: Store, other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await store.add_audit_records({LAB: READ})
     await stop_before_the_release(store, monkeypatch)
-    other = await reopen()
     await other.add(LAB, a_version(audit=WRITE))
 
     (block,) = await seal_all(other)
