@@ -41,7 +41,7 @@ async def shared(mongodb: str, admin: Admin) -> AsyncIterator[MongoStore]:
     """A store for all tests of a module, each of which has ids of its own."""
     name = f"t{new_id()}"
     url = urlsplit(mongodb)._replace(path=f"/{name}").geturl()
-    store = from_url(url, deadline_seconds=60, production=True)
+    store = from_url(url, deadline_seconds=120, production=True)
     await store.start()
     yield store
     await store.stop()

@@ -52,7 +52,7 @@ def store(shared: MongoStore, database: Database) -> MongoStore:
 async def other(mongodb: str, database: Database) -> AsyncIterator[MongoStore]:
     """The store of another process."""
     url = urlsplit(mongodb)._replace(path=f"/{database.name}").geturl()
-    other = from_url(url, deadline_seconds=60, production=True)
+    other = from_url(url, deadline_seconds=120, production=True)
     await other.start()
     yield other
     await other.stop()
@@ -166,6 +166,19 @@ async def test_a_page_that_is_full_may_not_be_the_last(
 
     assert len(unsealed.entries) == 2
     assert unsealed.is_complete is is_complete
+
+
+async def test_what_was_on_no_page_still_waits_once_a_page_is_sealed(store: Store) -> None:
+    for time in (1, 2):
+        await store.add(LAB, a_version(updated=time, audit=b"w%d" % time))
+        await store.add_audit_records({LAB: b"r%d\n" % time})
+    unsealed = await store.unsealed_audit(limit=1)
+
+    assert await store.seal_audit(blocks_of(unsealed), unsealed)
+
+    left = await read_unsealed(store)
+    assert [entry.records for entry in left.entries] == [b"w2", b"r2\n"]
+    assert left.is_complete
 
 
 async def test_writes_are_read_in_the_order_of_their_times(store: Store) -> None:
