@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanKind, StatusCode, TraceFlags
 
 from fhirpub import __version__
 from fhirpub.runtime.tracing.context import TraceContext
@@ -71,6 +71,7 @@ async def test_a_span_without_a_parent_begins_a_trace(traced: Traced) -> None:
     assert f"{sent.context.trace_id:032x}" == span.context.trace_id
     assert f"{sent.context.span_id:016x}" == span.context.span_id
     assert span.context.is_sampled
+    assert sent.context.trace_flags == TraceFlags.SAMPLED
 
 
 async def test_a_span_goes_on_with_the_trace_of_its_parent(traced: Traced) -> None:
