@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.trace import SpanKind, StatusCode, TraceFlags
 
 from fhirpub import __version__
+from fhirpub.runtime.tracing import otel
 from fhirpub.runtime.tracing.context import TraceContext
 from fhirpub.runtime.tracing.otel import OtelTracer, _Exporter
 from fhirpub.runtime.tracing.spans import Span
@@ -226,3 +229,18 @@ async def test_what_is_closed_has_shut_its_exporter() -> None:
     await asyncio.wait_for(traced.tracer.close(), 30)
 
     assert traced.collector.is_shut
+
+
+async def test_a_collector_that_is_away_keeps_no_process(
+    traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otel, "_CLOSE_SECONDS", 0.001)
+    returned = threading.Event()
+    processor, away = traced.tracer.processor, SimpleNamespace(shutdown=returned.wait)
+    traced.tracer.processor = away  # type: ignore[assignment]
+    try:
+        await asyncio.wait_for(traced.tracer.close(), 30)
+        assert not returned.is_set()
+    finally:
+        returned.set()
+        traced.tracer.processor = processor
