@@ -6,6 +6,7 @@ And what of the audit trail is stored, and read through which index.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -256,6 +257,11 @@ async def test_chains_before_one_whose_number_is_taken_are_sealed_and_released(
 # Through which index
 
 
+def of_the_trail(sent: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return commands without those that count stored bytes, which may come at any time."""
+    return [each for each in sent if each.get("update") != schema.STORED_BYTES]
+
+
 async def test_each_read_of_the_audit_trail_goes_through_its_index(store: Store) -> None:
     await store.add(LAB, a_version(audit=WRITE))
     with COMMANDS.recorded() as sent:
@@ -264,14 +270,15 @@ async def test_each_read_of_the_audit_trail_goes_through_its_index(store: Store)
         await store.find_audit_blocks(LAB, AuditQuery(keys=(5,), limit=9))
         await store.audit_end(LAB)
 
-    hints = [command["hint"] for command in sent]
+    reads = of_the_trail(sent)
+    hints = [command["hint"] for command in reads]
     assert hints == [
         schema.AUDIT_BY_NUMBER,
         schema.AUDIT_BY_TIME,
         schema.AUDIT_BY_KEY,
         schema.AUDIT_BY_NUMBER,
     ]
-    pages = [(each["limit"], each["singleBatch"], each["batchSize"]) for each in sent[:3]]
+    pages = [(each["limit"], each["singleBatch"], each["batchSize"]) for each in reads[:3]]
     assert pages == [(7, True, 7), (8, True, 8), (9, True, 9)]
 
 
@@ -280,7 +287,7 @@ async def test_a_page_has_a_number_of_its_own_unless_one_is_asked_for(store: Sto
         await store.audit_chain(LAB)
         await store.audit_checkpoints(LAB)
 
-    assert [command["limit"] for command in sent] == [100, 1_000]
+    assert [command["limit"] for command in of_the_trail(sent)] == [100, 1_000]
 
 
 async def test_what_waits_is_read_and_released_through_an_index(store: Store) -> None:
@@ -293,7 +300,7 @@ async def test_what_waits_is_read_and_released_through_an_index(store: Store) ->
 
     waiting = [
         (each["find"], each["hint"], each["limit"], each.get("singleBatch"))
-        for each in sent
+        for each in of_the_trail(sent)
         if each["command"] == "find"
     ]
     both = [
@@ -301,7 +308,7 @@ async def test_what_waits_is_read_and_released_through_an_index(store: Store) ->
         (schema.AUDIT_PENDING, schema.BY_ID, 7, True),
     ]
     assert waiting == both * 2
-    (release,) = [each for each in sent if each["command"] == "update"]
+    (release,) = [each for each in of_the_trail(sent) if each["command"] == "update"]
     assert release["updates"][0]["hint"] == schema.BY_ID
 
 
@@ -309,4 +316,4 @@ async def test_nothing_that_waits_costs_two_reads(store: Store) -> None:
     with COMMANDS.recorded() as sent:
         await store.unsealed_audit(limit=7)
 
-    assert [command["command"] for command in sent] == ["find", "find"]
+    assert [command["command"] for command in of_the_trail(sent)] == ["find", "find"]
