@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
+import pytest
+from structlog.testing import capture_logs
+
+from fhirpub.app import erasures
 from fhirpub.app.erasures import InterruptedErasures, eraser_of
-from fhirpub.storage.erasure.contract import Erasure
+from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.erasure.contract import Erasure, Hold
+from fhirpub.storage.leases import Leases
+from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.erasure.content import an_erasure
 from tests.bodies import register_body
 from tests.unit.app.laboratory import Lab
-from tests.unit.interactions.erasure.registered import NOW, TENANT, registered
+from tests.unit.interactions.erasure.registered import NOW, OTHER_TENANT, TENANT, registered
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -33,7 +45,161 @@ async def test_an_interrupted_order_is_completed_once_it_is_old(
 
 
 async def test_a_completed_order_is_not_completed_again(lab: Lab, order: Erasure) -> None:
-    erasures = InterruptedErasures(lab.services())
+    interrupted = InterruptedErasures(lab.services())
 
-    assert await erasures.complete(young_ms=0) == 1
-    assert await erasures.complete(young_ms=0) == 0
+    assert await interrupted.complete(young_ms=0) == 1
+    assert await interrupted.complete(young_ms=0) == 0
+
+
+async def interrupted(lab: Lab, identifier: str, tenant: Tenant = TENANT) -> Erasure:
+    """Return an order that was recorded, and no more, for a resource of a tenant."""
+    version = await registered(lab.store, register_body(identifier), tenant=tenant)
+    order = an_erasure(tenant=tenant.id, type=version.type, id=version.id, ordered=NOW)
+    await lab.store.put_erasure(order)
+    return order
+
+
+async def test_orders_are_completed_in_every_tenant_beyond_the_first_page(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasures, "_PAGE", 1)
+    orders = [
+        await interrupted(lab, value, tenant)
+        for tenant in (TENANT, OTHER_TENANT)
+        for value in ("R-1", "R-2")
+    ]
+
+    assert await InterruptedErasures(lab.services()).complete(young_ms=0) == 4
+    for order, tenant in zip(orders, (TENANT, TENANT, OTHER_TENANT, OTHER_TENANT), strict=True):
+        assert not await lab.is_there(order.id, tenant)
+
+
+async def test_a_young_order_does_not_keep_an_older_one_behind_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasures, "_PAGE", 1)
+    first, second = sorted(
+        [await interrupted(lab, "R-1"), await interrupted(lab, "R-2")], key=lambda one: one.id
+    )
+    await lab.store.put_erasure(replace(first, ordered=NOW + 1))
+    lab.now = NOW + 120_000
+
+    assert await InterruptedErasures(lab.services()).complete() == 1
+    assert await lab.is_there(first.id)
+    assert not await lab.is_there(second.id)
+
+
+async def test_an_order_of_a_tenant_that_is_unknown_is_not_counted(
+    lab: Lab, order: Erasure
+) -> None:
+    await lab.store.put_erasure(replace(order, tenant="gone"))
+
+    assert await InterruptedErasures(lab.services()).complete(young_ms=0) == 1
+
+
+async def test_an_order_that_is_refused_is_logged_with_its_resource_and_not_counted(
+    lab: Lab,
+) -> None:
+    order = await interrupted(lab, "R-1")
+    other = await interrupted(lab, "R-2")
+    await lab.store.put_hold(
+        Hold(
+            tenant=TENANT.id,
+            type=order.type,
+            id=order.id,
+            since=NOW,
+            operator="ana",
+            reason="lawsuit",
+        )
+    )
+
+    with capture_logs() as lines:
+        count = await InterruptedErasures(lab.services()).complete(young_ms=0)
+
+    (line,) = [one for one in lines if one["event"] == "not erased"]
+    assert (count, line["log_level"]) == (1, "warning")
+    assert line["resource"] == f"DiagnosticReport/{order.id}"
+    assert "hold" in line["reason"]
+    assert await lab.is_there(order.id)
+    assert not await lab.is_there(other.id)
+
+
+class Rounds(InterruptedErasures):
+    """Notes its rounds; the first ones fail."""
+
+    def __init__(self, services: Any, *problems: Exception) -> None:
+        super().__init__(services)
+        self.count = 0
+        self.problems = [*problems]
+
+    async def complete(self, *, young_ms: int = 0) -> int:
+        self.count += 1
+        if self.problems:
+            raise self.problems.pop(0)
+        return await super().complete(young_ms=young_ms)
+
+
+@asynccontextmanager
+async def running(rounds: InterruptedErasures) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(rounds.run())
+    yield task
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasures, "_PAUSE_SECONDS", 0.001)
+
+
+@pytest.mark.usefixtures("short_pause")
+async def test_rounds_go_on_after_one_that_failed_and_log_why(lab: Lab) -> None:
+    rounds = Rounds(lab.services(), StoreUnavailable("away"), ValueError("Ashdown"))
+
+    with capture_logs() as lines:
+        async with running(rounds):
+            await until(lambda: rounds.count > 2)
+
+    found = [one for one in lines if one["event"] == "erasures not completed"]
+    assert [(one["log_level"], one.get("reason")) for one in found] == [
+        ("warning", "away"),
+        ("error", None),
+    ]
+    assert "Ashdown" not in str(found)
+    assert found[1]["error"] == "ValueError"
+
+
+@pytest.mark.usefixtures("short_pause")
+async def test_a_process_works_only_while_it_holds_the_lease(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Leases(lab.store, owner="other", seconds=60.0, clock=lab.time)
+    await other.take(["erasure"])
+    rounds = Rounds(lab.services())
+    asked: list[Collection[str]] = []
+    lease = lab.store.lease
+
+    async def noted(names: Collection[str], **more: Any) -> frozenset[str]:
+        asked.append(names)
+        return await lease(names, **more)
+
+    monkeypatch.setattr(lab.store, "lease", noted)
+    async with running(rounds):
+        await until(lambda: len(asked) > 2)
+        assert rounds.count == 0
+
+        lab.now += 60_001
+        await until(lambda: rounds.count > 0)
+
+
+async def test_no_round_begins_before_the_first_pause(lab: Lab) -> None:
+    rounds = Rounds(lab.services())
+
+    async with running(rounds) as task:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+        assert not task.done()
+    leases = Leases(lab.store, owner="other", seconds=60.0, clock=lab.time)
+    await leases.take(["erasure"])
+    assert leases.held("erasure")

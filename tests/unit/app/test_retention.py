@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from fhirpub.app import retention
 from fhirpub.app.retention import RetentionRound
 from fhirpub.errors import StoreUnavailable
+from fhirpub.interactions.erasure.erase import Begun, Eraser
 from fhirpub.runtime.clock import DAY_MS
 from fhirpub.storage.erasure.contract import Hold
 from fhirpub.storage.leases import Leases
@@ -83,6 +88,7 @@ async def test_an_erasure_is_recorded_before_and_after_it_in_the_chain_of_its_te
     for line in (begun, done):
         assert b'"action":"erase"' in line
         assert f'DiagnosticReport/{version.id}"'.encode() in line
+        assert b'"user":"retention"' in line
 
 
 async def test_a_resource_on_hold_stays_and_its_refusal_is_recorded(lab: Lab) -> None:
@@ -99,9 +105,14 @@ async def test_a_resource_on_hold_stays_and_its_refusal_is_recorded(lab: Lab) ->
     )
     lab.now += 11 * DAY_MS
 
-    assert await lab.round() == {}
+    with capture_logs() as lines:
+        assert await lab.round() == {}
+
     assert await lab.is_there(kept.id)
     assert b'"status":400' in lab.trail.lines[-1][1]
+    (line,) = [one for one in lines if one["event"] == "not erased"]
+    assert line["resource"] == f"DiagnosticReport/{kept.id}"
+    assert "hold" in line["reason"]
 
 
 async def test_a_round_ends_when_another_process_leads(lab: Lab) -> None:
@@ -118,7 +129,10 @@ async def test_a_round_ends_when_another_process_leads(lab: Lab) -> None:
     assert len(lab.trail.lines) == 2
 
 
-async def test_the_rate_of_erasures_is_bounded(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rate", "seconds"), [(120, 0.5), (1, 60.0), (0, 60.0)])
+async def test_the_rate_of_erasures_is_bounded(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, rate: int, seconds: float
+) -> None:
     await registered(lab.store, register_body("R-1"))
     lab.now += 11 * DAY_MS
     pauses: list[float] = []
@@ -129,6 +143,107 @@ async def test_the_rate_of_erasures_is_bounded(lab: Lab, monkeypatch: pytest.Mon
         await sleep(0)
 
     monkeypatch.setattr("fhirpub.app.retention.asyncio.sleep", pause)
-    await lab.round(erasures_per_minute=120)
+    await lab.round(erasures_per_minute=rate)
 
-    assert pauses.count(0.5) == 1  # others are those of a busy store
+    assert pauses.count(seconds) == 1  # others are those of a busy store
+
+
+async def test_what_was_erased_is_finished_some_at_a_time_and_in_the_end(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished: list[int] = []
+    finish = Eraser.finish
+
+    async def noted(eraser: Eraser, begun: Sequence[Begun]) -> None:
+        finished.append(len(begun))
+        await finish(eraser, begun)
+
+    monkeypatch.setattr(Eraser, "finish", noted)
+    monkeypatch.setattr(retention, "_AT_ONCE", 2)
+    for number in range(3):
+        await registered(lab.store, register_body(f"R-{number}"))
+    lab.now += 11 * DAY_MS
+
+    assert await lab.round() == {POLICY: 3}
+
+    assert [count for count in finished if count] == [2, 1]
+    assert list(await lab.store.erasures(unfinished=True)) == []
+    assert len(await lab.store.erasures()) == 3
+
+
+class Rounds(RetentionRound):
+    """Notes its rounds; the first ones fail."""
+
+    def __init__(self, services: Any, *problems: Exception) -> None:
+        super().__init__(services)
+        self.count = 0
+        self.problems = [*problems]
+
+    async def make(self) -> Counter[str]:
+        self.count += 1
+        if self.problems:
+            raise self.problems.pop(0)
+        return Counter()
+
+
+async def paused(rounds: RetentionRound, monkeypatch: pytest.MonkeyPatch, most: int) -> list[Any]:
+    """Run some rounds without the pauses between them; return how long these are."""
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def pause(seconds: float) -> None:
+        if seconds > 1:  # others are those of a busy store
+            pauses.append(seconds)
+            if len(pauses) == most:
+                raise asyncio.CancelledError
+        await sleep(0)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fhirpub.app.retention.asyncio.sleep", pause)
+        with pytest.raises(asyncio.CancelledError):
+            await rounds.run()
+    return pauses
+
+
+async def test_a_round_is_made_each_day_also_after_one_that_failed(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(lab.services(), StoreUnavailable("away"), ValueError("Ashdown"))
+
+    with capture_logs() as lines:
+        pauses = await paused(rounds, monkeypatch, 4)
+
+    assert (pauses, rounds.count) == ([600.0, 86_400.0, 86_400.0, 86_400.0], 3)
+    found = [one for one in lines if one["event"] == "retention interrupted"]
+    assert [(one["log_level"], one.get("reason")) for one in found] == [
+        ("warning", "away"),
+        ("error", None),
+    ]
+    assert "Ashdown" not in str(found)
+
+
+async def test_of_several_processes_one_makes_a_round_and_then_lets_others(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Leases(lab.store, owner="other", seconds=60.0, clock=lab.time)
+    await other.take(["retention"])
+    rounds = Rounds(lab.services())
+
+    await paused(rounds, monkeypatch, 2)
+    assert rounds.count == 0
+
+    await other.release(["retention"])
+    await paused(rounds, monkeypatch, 2)
+    assert rounds.count == 1
+    assert await other.take(["retention"]) == {"retention"}
+
+
+async def test_without_policies_there_is_no_round(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(lab.services(policies=[]))
+    monkeypatch.setattr(retention, "_FIRST_SECONDS", 0)
+
+    await asyncio.wait_for(rounds.run(), 30)
+
+    assert rounds.count == 0

@@ -68,16 +68,39 @@ async def test_secrets_in_clear_are_logged_with_what_to_do(
     assert (line["log_level"], line["action"]) == ("warning", action)
 
 
-async def test_endpoints_without_a_key_are_logged(store: SqliteStore) -> None:
+async def test_secrets_that_are_damaged_are_logged_by_their_owners_and_stop_no_start(
+    store: SqliteStore,
+) -> None:
+    damaged, other = Tenant.new("Lab", created=1), Tenant.new("Clinic", created=2)
+    store.cipher.use([NEW])
+    for tenant in (damaged, other):
+        await store.put_tenant(tenant)
+    ((salt,),) = await store._fetch_in_thread(
+        "SELECT salt FROM tenant WHERE id = ?", (damaged.id,)
+    )
+    changed = salt[:-1] + bytes([salt[-1] ^ 1])
+    await store._execute("UPDATE tenant SET salt = ? WHERE id = ?", (changed, damaged.id))
+
+    with capture_logs() as lines:
+        await require_readable_secrets(store)
+
+    (line,) = lines
+    assert (line["log_level"], line["event"]) == ("error", "secret damaged in the store")
+    assert (line["purpose"], line["owner"]) == ("salt", damaged.id)
+
+
+@pytest.mark.parametrize(("keys", "is_logged"), [([], True), ([NEW], False)])
+async def test_endpoints_without_a_key_are_logged(
+    store: SqliteStore, keys: list[bytes], *, is_logged: bool
+) -> None:
     await store.put_endpoint(LAB, an_endpoint())
+    store.cipher.use(keys)
 
     with capture_logs() as lines:
         await report_lost_key(store)
-        store.cipher.use([NEW])
-        await report_lost_key(store)
 
-    (line,) = lines
-    assert (line["log_level"], line["reason"]) == ("error", LOST_KEY)
+    found = [(line["log_level"], line["reason"]) for line in lines]
+    assert found == ([("error", LOST_KEY)] if is_logged else [])
 
 
 async def test_a_store_without_endpoints_needs_no_key(store: SqliteStore) -> None:
@@ -114,9 +137,10 @@ async def followed(
 async def test_a_new_key_is_logged_once_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = await followed(monkeypatch, lambda: [NEW], 3)
 
-    assert [(one["log_level"], one["event"]) for one in lines] == [
-        ("info", "keys of the store's secrets read again")
-    ]
+    (line,) = lines
+    assert line["log_level"] == "info"
+    assert line["event"] == "keys of the store's secrets read again"
+    assert line["names"] == list(SecretCipher([NEW]).names)
 
 
 async def test_keys_that_are_the_same_are_not_logged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,14 @@ import pytest
 
 from fhirpub.app import compute, services
 from fhirpub.app.context import ignore_new_events
-from fhirpub.app.services import _compute_processes, _create_audit, _sending, _sends, create_sender
+from fhirpub.app.services import (
+    _compute_processes,
+    _create_audit,
+    _sending,
+    _sends,
+    _start_tokens,
+    create_sender,
+)
 from fhirpub.config.settings import Config
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.testing.clock import HandClock
@@ -91,6 +98,30 @@ async def test_the_store_of_the_thread_is_stopped_also_if_nothing_can_be_sent() 
         async with thread._create():
             pass
     assert notes == ["start", "stop"]
+
+
+async def test_tokens_are_read_before_they_are_asked_for_and_end_with_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes: list[str] = []
+
+    class Tokens:
+        def __init__(self, **given: Any) -> None:
+            notes.append(given["issuer"])
+
+        async def start(self) -> None:
+            notes.append("started")
+
+        async def stop(self) -> None:
+            notes.append("stopped")
+
+    monkeypatch.setattr(services, "Tokens", Tokens)
+    config, sender = Config(), create_sender(Config(), Metrics(serves=False, sends=True), int)
+    async with AsyncExitStack() as stack:
+        await _start_tokens(config, SimpleNamespace(), sender, HandClock(), stack)  # type: ignore[arg-type]
+        assert notes == [config.issuer, "started"]
+
+    assert notes[2:] == ["stopped"]
 
 
 def test_without_an_audit_trail_none_is_made() -> None:

@@ -47,3 +47,28 @@ def test_the_soft_limit_is_raised_to_the_hard_one(limits: tuple[int, int]) -> No
 
     assert raise_descriptor_limit() == limits[1]
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (limits[1], limits[1])
+
+
+def test_without_a_limit_a_process_has_all_connections_that_are_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endless = resource.RLIM_INFINITY
+    with monkeypatch.context() as patched:
+        patched.setattr(resource, "getrlimit", lambda _which: (endless, endless))
+
+        assert usable_connections(5_000) == 5_000
+
+
+@pytest.mark.parametrize("problem", [OSError("too many"), ValueError("too many")])
+def test_a_limit_that_the_system_does_not_raise_stays_as_it_is(
+    limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (500, limits[1]))
+
+    def refuse(_which: int, _limits: tuple[int, int]) -> None:
+        raise problem
+
+    with monkeypatch.context() as patched:
+        patched.setattr(resource, "setrlimit", refuse)
+
+        assert raise_descriptor_limit() == 500

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from fhirpub.errors import Throttled
 from fhirpub.runtime.fair_executor import FairExecutor
 
 
@@ -91,3 +92,46 @@ async def test_work_of_a_cancelled_caller_is_not_started(executor: FairExecutor)
 
     assert await executor.run("lab", lambda: "next") == "next"
     assert gate.started == ["0", "1"]
+
+
+async def test_an_owner_waits_for_its_own_threads_as_long_as_it_is_given(
+    executor: FairExecutor,
+) -> None:
+    gate = Gate()
+    tasks = [submit(executor, "lab", gate, str(number)) for number in range(2)]
+    await started(gate, 2)
+
+    with pytest.raises(Throttled):
+        await executor.run("lab", lambda: "late", max_wait_seconds=0.001)
+
+    gate.open()
+    assert await asyncio.gather(*tasks) == ["0", "1"]
+
+
+async def test_a_drain_ends_with_the_last_of_what_was_handed_in(executor: FairExecutor) -> None:
+    gate = Gate()
+    tasks = [submit(executor, "lab", gate, str(number)) for number in range(4)]
+    await started(gate, 2)
+    draining = asyncio.create_task(executor.drain())
+    await asyncio.sleep(0)
+    assert not draining.done()
+
+    gate.open()
+    await asyncio.wait_for(draining, 30)
+
+    assert await asyncio.gather(*tasks) == ["0", "1", "2", "3"]
+
+
+async def test_what_is_closed_takes_no_work_and_does_not_wait_for_what_it_has(
+    executor: FairExecutor,
+) -> None:
+    gate = Gate()
+    task = submit(executor, "lab", gate, "last")
+    await started(gate, 1)
+
+    executor.close()
+
+    with pytest.raises(RuntimeError):
+        await executor.run("lab", lambda: 7)
+    gate.open()
+    assert await task == "last"

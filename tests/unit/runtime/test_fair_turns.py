@@ -103,3 +103,28 @@ async def test_all_turns_are_awaited_at_the_end(turns: FairTurns) -> None:
     turns.release("lab")
     async with asyncio.timeout(20):
         await draining
+
+
+async def test_a_block_holds_a_turn_until_it_ends_or_fails(turns: FairTurns) -> None:
+    given: list[str] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    async def hold() -> None:
+        async with turns.turn("lab"), turns.turn("lab"):
+            tasks.append(wait_for(turns, "lab", given))
+            await settle()
+            assert given == []
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await hold()
+
+    await asyncio.wait_for(tasks[0], 30)
+    assert given == ["lab"]
+
+
+async def test_a_block_waits_for_its_turn_as_long_as_it_is_given(turns: FairTurns) -> None:
+    async with turns.turn("lab"), turns.turn("lab"):
+        with pytest.raises(Throttled):
+            async with turns.turn("lab", seconds=0.001):
+                pass

@@ -54,6 +54,13 @@ def test_a_fault_names_the_plugin_whose_module_it_is_in(module: str, plugin: str
     assert where(fault("1 / 0", module=module)).get("plugin") == plugin
 
 
+def test_a_fault_names_the_plugin_of_the_closest_package() -> None:
+    name_plugins({"acme": "all", "acme.plans": "plans"}, shows_tracebacks=False)
+
+    assert where(fault("1 / 0", module="acme.plans.rules"))["plugin"] == "plans"
+    assert where(fault("1 / 0", module="acme.goals"))["plugin"] == "all"
+
+
 def test_a_fault_below_a_plugin_is_that_of_the_plugin() -> None:
     name_plugins({"acme_flags": "flags"}, shows_tracebacks=False)
 
@@ -72,6 +79,35 @@ def test_a_traceback_has_the_causes_first_and_each_text() -> None:
     assert lines.index(f"KeyError: '{SECRET}'") < lines.index("which led to:")
     assert lines[-1] == "ValueError: two"
     assert any(line.startswith("rules.py:2 in <module>") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("ending", "shows_first"), [("", True), (" from None", False), (" from OSError('o')", False)]
+)
+def test_a_traceback_has_what_python_itself_shows_of_causes(
+    ending: str, *, shows_first: bool
+) -> None:
+    name_plugins({}, shows_tracebacks=True)
+    code = f"try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise ValueError('two'){ending}"
+
+    lines = where(fault(code))["traceback"]
+
+    assert any("ZeroDivisionError" in line for line in lines) is shows_first
+    assert ("OSError: o" in lines) is ("OSError" in ending)
+    assert lines[-1] == "ValueError: two"
+
+
+def test_a_traceback_has_five_exceptions_at_most() -> None:
+    name_plugins({}, shows_tracebacks=True)
+    raising = "raise ValueError('0')"
+    for number in range(1, 8):
+        inner = raising.replace("\n", "\n    ")
+        raising = f"try:\n    {inner}\nexcept ValueError:\n    raise ValueError('{number}')"
+
+    lines = where(fault(raising))["traceback"]
+
+    found = [line for line in lines if line.startswith("ValueError: ")]
+    assert found == [f"ValueError: {number}" for number in (3, 4, 5, 6, 7)]
 
 
 def test_a_traceback_is_bounded() -> None:

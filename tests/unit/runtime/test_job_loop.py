@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from structlog.testing import capture_logs
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime import job_loop
-from fhirpub.runtime.job_loop import ANSWER, JOB, _has_next, _open, _read, _run, _run_jobs
+from fhirpub.runtime.job_loop import ANSWER, JOB, _has_next, _open, _pipes, _read, _run, _run_jobs
 from fhirpub.runtime.memory_file import MemoryFile
 
 
@@ -102,6 +103,36 @@ def test_a_job_that_waits_or_the_end_is_noticed_at_once(monkeypatch: pytest.Monk
         assert _has_next(jobs) is True
         os.close(writing)
         assert _has_next(jobs) is True
+
+
+@contextmanager
+def streams(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """Files in place of standard input, output and errors; yields the last two."""
+    paths = [tmp_path / name for name in ("in", "out", "err")]
+    paths[0].write_bytes(b"a job")
+    kept = [os.dup(number) for number in range(3)]
+    for number, path in enumerate(paths):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT)
+        os.dup2(opened, number)
+        os.close(opened)
+    try:
+        yield paths[1], paths[2]
+    finally:
+        for number, descriptor in enumerate(kept):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+
+
+def test_what_is_printed_is_an_error_message_and_no_answer(tmp_path: Path) -> None:
+    with streams(tmp_path) as (output, errors):
+        jobs, answers = _pipes()
+        with jobs, answers:
+            os.write(1, b"printed")
+            answers.write(b"answer")
+            job = jobs.read()
+
+    assert job == b"a job"
+    assert (output.read_bytes(), errors.read_bytes()) == (b"answer", b"printed")
 
 
 class Sent(io.BytesIO):

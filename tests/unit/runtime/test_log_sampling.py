@@ -63,6 +63,7 @@ def test_a_window_lasts_a_minute() -> None:
     clock = HandClock()
     sampler = LineSampler(clock)
 
+    assert sampler.milliseconds_left() == WINDOW_MS
     clock.now += WINDOW_MS - 1
     assert sampler.milliseconds_left() == 1
     clock.now += 1
@@ -76,3 +77,13 @@ def test_a_clock_that_is_set_back_ends_the_window() -> None:
     clock.now -= 1
 
     assert sampler.milliseconds_left() == 0
+
+
+def test_a_window_that_is_renewed_lasts_a_minute_again() -> None:
+    clock = HandClock()
+    sampler = LineSampler(clock)
+    clock.now += WINDOW_MS + 5
+
+    assert list(sampler.renew()) == []
+
+    assert sampler.milliseconds_left() == WINDOW_MS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import select
 import subprocess
 import sys
 import time
@@ -15,8 +16,9 @@ from typing import TextIO
 
 import pytest
 
-from fhirpub.runtime.log_stream import MAX_WAITING, LogStream
-from tests.waiting import wait_until
+from fhirpub.runtime import log_stream
+from fhirpub.runtime.log_stream import MAX_WAITING, LogStream, _fits
+from tests.waiting import until, wait_until
 
 LINE = "x" * 99 + "\n"
 
@@ -157,3 +159,105 @@ def test_lines_that_were_to_be_written_soon_are_written_at_the_end(end: str) -> 
     assert re.findall(r"answered|between|status=\d+", done.stderr) == [
         *("answered", "status=200", "between", "answered", "status=204"),
     ]
+
+
+def no_loss(count: int) -> None:
+    raise AssertionError(count)
+
+
+class Writes(io.StringIO):
+    """Notes each write: together they are one call of the system."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: list[str] = []
+
+    def write(self, text: str, /) -> int:
+        self.noted.append(text)
+        return len(text)
+
+
+def test_without_a_loop_a_line_is_written_at_once() -> None:
+    writes = Writes()
+
+    LogStream(writes, lost=no_loss).write_soon(lambda: "one\n")
+
+    assert writes.noted == ["one\n"]
+
+
+async def test_lines_that_come_together_are_written_together_soon() -> None:
+    writes = Writes()
+    log = LogStream(writes, lost=no_loss)
+
+    for line in ("one\n", "two\n"):
+        log.write_soon(lambda line=line: line)  # type: ignore[misc]
+    assert writes.noted == []
+    await until(lambda: writes.noted)
+    log.write_soon(lambda: "three\n")
+    await until(lambda: len(writes.noted) > 1)
+
+    assert writes.noted == ["one\ntwo\n", "three\n"]
+
+
+async def test_a_line_that_is_written_at_once_does_not_overtake_those_of_before() -> None:
+    writes = Writes()
+    log = LogStream(writes, lost=no_loss)
+
+    log.write_soon(lambda: "one\n")
+    assert log.write("two\n") == 4
+
+    assert writes.noted == ["one\n", "two\n"]
+
+
+async def test_so_many_lines_are_written_before_they_are_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_stream, "_MOST_SOON", 3)
+    monkeypatch.setattr(log_stream, "_SOON_SECONDS", 3_600.0)
+    writes = Writes()
+    log = LogStream(writes, lost=no_loss)
+
+    for line in "1234":
+        log.write_soon(lambda line=line: line)  # type: ignore[misc]
+
+    assert writes.noted == ["123"]
+
+
+async def test_lines_are_written_together_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_stream, "_MAX_TOGETHER", 4)
+    writes = Writes()
+    log = LogStream(writes, lost=no_loss)
+
+    for line in ("12", "34", "5", "678910", "11"):
+        log.write_soon(lambda line=line: line)  # type: ignore[misc]
+    log.end()
+
+    assert writes.noted == ["1234", "5", "678910", "11"]
+
+
+def test_lines_that_wait_have_the_size_that_is_allowed(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_stream, "MAX_WAITING", 3 * len(LINE))
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    pipe.fill()
+
+    for _ in range(4):
+        log.write(LINE)
+
+    assert wait_until(lambda: not pipe.drain() and bool(pipe.lost))
+    assert pipe.lost == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("x" * select.PIPE_BUF, True),
+        ("x" * (select.PIPE_BUF + 1), False),
+        ("é" * (select.PIPE_BUF // 4), True),
+        ("é" * (select.PIPE_BUF // 4 + 1), False),
+    ],
+    ids=["ascii", "longer", "other", "longer other"],
+)
+def test_a_line_fits_into_a_pipe_by_the_bytes_that_it_may_have(text: str, *, fits: bool) -> None:
+    assert _fits(text) is fits

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pytest
+
 from fhirpub.runtime.loop_lag import LoopLag
 
 
@@ -25,3 +27,54 @@ async def test_a_held_loop_shows_as_its_longest_delay() -> None:
 
 async def test_nothing_measured_is_no_lag() -> None:
     assert (LoopLag().highest(), LoopLag().quantile(0.99)) == (0.0, 0.0)
+
+
+async def measured(delays: list[float], monkeypatch: pytest.MonkeyPatch) -> LoopLag:
+    """Return what has measured timers that run so much later than they are due."""
+    now, left = 100.0, iter(delays)
+
+    class Clock:
+        def time(self) -> float:
+            return now
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        delay = next(left, None)
+        if delay is None:
+            raise asyncio.CancelledError
+        now += seconds + delay
+
+    lag = LoopLag()
+    with monkeypatch.context() as patched:
+        patched.setattr("fhirpub.runtime.loop_lag.asyncio.get_running_loop", Clock)
+        patched.setattr("fhirpub.runtime.loop_lag.asyncio.sleep", sleep)
+        with pytest.raises(asyncio.CancelledError):
+            await lag.run()
+    return lag
+
+
+async def test_a_share_of_the_delays_is_no_longer_than_their_quantile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lag = await measured([number / 8 for number in range(100, 0, -1)], monkeypatch)
+
+    assert [lag.quantile(share) for share in (0, 0.5, 0.99, 1)] == [
+        1 / 8,
+        51 / 8,
+        100 / 8,
+        100 / 8,
+    ]
+    assert lag.highest() == 100 / 8
+
+
+async def test_a_timer_that_runs_early_has_no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    lag = await measured([-0.03125], monkeypatch)
+
+    assert lag.highest() == 0.0
+    assert lag.quantile(1) == 0.0
+
+
+async def test_the_delays_of_the_last_minute_alone_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    lag = await measured([9.0, 7.0, *[0.5] * 1_199], monkeypatch)
+
+    assert lag.highest() == 7.0

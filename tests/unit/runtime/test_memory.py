@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+
+from fhirpub.runtime import memory
 
 PROGRAM = """
 import asyncio, resource
@@ -39,3 +43,87 @@ def test_what_large_work_took_is_returned() -> None:
     )
 
     assert int(done.stdout) < 64
+
+
+class Libc:
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int, int] | tuple[str, int]] = []
+
+    def mallopt(self, parameter: int, value: int) -> None:
+        self.asked.append(("mallopt", parameter, value))
+
+    def malloc_trim(self, pad: int) -> None:
+        self.asked.append(("malloc_trim", pad))
+
+
+@pytest.fixture
+def libc(monkeypatch: pytest.MonkeyPatch) -> Libc:
+    found = Libc()
+    monkeypatch.setattr(memory, "_glibc", lambda: found)
+    return found
+
+
+def test_large_blocks_are_returned_at_once_and_heaps_are_few(libc: Libc) -> None:
+    memory.tune_allocator()
+
+    mebibyte = 1024 * 1024
+    assert libc.asked == [
+        ("mallopt", -3, 8 * mebibyte),  # M_MMAP_THRESHOLD
+        ("mallopt", -1, 64 * mebibyte),  # M_TRIM_THRESHOLD
+        ("mallopt", -8, 2),  # M_ARENA_MAX
+    ]
+
+
+def test_memory_is_returned_at_once_if_that_is_asked_for(libc: Libc) -> None:
+    memory.return_memory()
+
+    assert libc.asked == [("malloc_trim", 0)]
+
+
+async def test_memory_is_returned_once_after_large_work(
+    libc: Libc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = 0
+    sleep = asyncio.sleep
+
+    async def pause(seconds: float) -> None:
+        nonlocal rounds
+        assert seconds == 10.0
+        rounds += 1
+        await sleep(0)
+
+    trimmer = memory.MemoryTrimmer()
+    monkeypatch.setattr("fhirpub.runtime.memory.asyncio.sleep", pause)
+    task = asyncio.create_task(trimmer.run())
+    while rounds < 3:
+        await sleep(0)
+    assert libc.asked == []
+
+    trimmer.note_large_work()
+    while rounds < 9:
+        await sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    assert libc.asked == [("malloc_trim", 0)]
+
+
+@pytest.mark.parametrize(
+    ("platform", "names", "is_glibc"),
+    [
+        ("linux", ["malloc_trim", "mallopt"], True),
+        ("linux", ["mallopt"], False),
+        ("linux", ["malloc_trim"], False),
+        ("darwin", ["malloc_trim", "mallopt"], False),
+    ],
+)
+def test_nothing_is_done_where_the_library_is_another(
+    monkeypatch: pytest.MonkeyPatch, platform: str, names: list[str], *, is_glibc: bool
+) -> None:
+    library: Any = type("Library", (), dict.fromkeys(names))
+    monkeypatch.setattr("fhirpub.runtime.memory.ctypes.CDLL", lambda _name: library)
+    monkeypatch.setattr("fhirpub.runtime.memory.sys.platform", platform)
+
+    assert (memory._glibc() is library) is is_glibc

@@ -47,3 +47,28 @@ def test_fewer_bytes_than_were_announced_are_an_error(file: MemoryFile) -> None:
 
     with pytest.raises(EOFError):
         file.take(8)
+
+
+def test_what_is_closed_has_no_descriptor_any_more() -> None:
+    file = MemoryFile()
+    file.close()
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(file.descriptor)
+
+
+def test_where_there_are_no_files_in_memory_a_temporary_one_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+
+    with closing(MemoryFile()) as file:
+        file.append(b"body")
+        assert file.take(file.end()) == [b"body"]
+
+
+def test_bytes_are_taken_through_the_descriptor_that_another_has(file: MemoryFile) -> None:
+    with closing(MemoryFile(os.dup(file.descriptor))) as other:
+        file.append(b"body")
+
+        assert other.take(file.end()) == [b"body"]

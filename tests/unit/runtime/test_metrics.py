@@ -127,3 +127,30 @@ def test_two_processes_of_one_interpreter_count_apart() -> None:
 
     assert shown(one)["fhirpub_webhook_blocked_addresses_total"] == 1
     assert shown(other)["fhirpub_webhook_blocked_addresses_total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest"),
+    [
+        ("request_seconds", "0.001", "10.0"),
+        ("loop_lag_seconds", "0.001", "1.0"),
+        ("webhook_attempt_seconds", "0.005", "30.0"),
+        ("webhook_delivery_seconds", "0.025", "86400.0"),
+    ],
+)
+def test_times_are_sorted_into_what_is_usual_for_them(
+    name: str, lowest: str, highest: str
+) -> None:
+    metrics = Metrics(serves=True, sends=True)
+    metrics.count_response("GET", "/x", 200, 0.1)
+
+    found = [one for one in shown(metrics) if one.startswith(f"fhirpub_{name}_bucket")]
+
+    assert f'le="{lowest}"' in found[0]
+    assert f'le="{highest}"' in found[-2]
+    assert 'le="+Inf"' in found[-1]
+
+
+@pytest.mark.parametrize("name", ["process_open_fds", "python_info", "python_gc_collections"])
+def test_a_process_shows_what_it_takes_and_what_runs_it(name: str) -> None:
+    assert any(one.startswith(name) for one in shown(Metrics(serves=True, sends=False)))

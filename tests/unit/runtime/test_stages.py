@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from fhirpub.runtime.stages import Stages, StageScheduler, run_to_completion
+from fhirpub.runtime.stages import Stages, StageScheduler, collect, run_to_completion
 
 
 def counting(name: str, trace: list[str], stages: int = 3) -> Stages[str]:
@@ -61,6 +61,46 @@ def test_a_computation_may_be_completed_at_once() -> None:
 def test_what_a_computation_raises_comes_through_when_it_is_completed() -> None:
     with pytest.raises(ValueError, match="wrong"):
         run_to_completion(failing(ValueError("wrong")))
+
+
+@pytest.mark.parametrize(
+    ("groups", "most", "found", "pauses"),
+    [
+        ([], 5, [], 0),
+        ([[1, 2], [], [3]], 5, [1, 2, 3], 0),
+        ([[1, 2], [3, 4]], 3, [1, 2, 3], 0),
+        ([[1, 2], [3, 4]], 2, [1, 2], 0),
+        ([[*range(9)]], 100, [*range(9)], 1),
+        ([[*range(8)]], 100, [*range(8)], 0),
+        ([[*range(10)]], 10, [*range(10)], 0),
+        ([[*range(25)]], 100, [*range(25)], 2),
+        ([[]] * 20, 5, [], 2),
+        ([[*range(200)]], 100, [*range(100)], 9),
+    ],
+)
+def test_items_are_collected_with_a_pause_after_ten_steps(
+    groups: list[list[int]], most: int, found: list[int], pauses: int
+) -> None:
+    had = 0
+
+    def counted() -> Stages[list[int]]:
+        nonlocal had
+        stages = collect(groups, most=most)
+        while True:
+            try:
+                next(stages)
+            except StopIteration as end:
+                result: list[int] = end.value
+                return result
+            had += 1
+            yield
+
+    assert run_to_completion(counted()) == found
+    assert had == pauses
+
+
+def test_no_more_than_a_hundred_items_are_collected_unless_that_is_asked_for() -> None:
+    assert run_to_completion(collect([range(500)])) == [*range(100)]
 
 
 async def test_what_arrived_together_goes_through_each_stage_together() -> None:

@@ -99,11 +99,14 @@ def test_a_store_that_is_away_never_ends_the_others(
 def test_what_keeps_a_worker_from_replacing_another_is_a_line_of_the_log(
     supervisor: subprocess.Popen[str], tmp_path: Path
 ) -> None:
+    first = workers_of(supervisor)[0]
     lose_one(supervisor, tmp_path)
 
     lines = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
     logged = [line for line in lines if line.get("reason") == "it is away"]
     assert logged[0]["event"] == "worker cannot start"
+    died = [line for line in lines if line["event"] == "worker died"]
+    assert (died[0]["pid"], died[0]["status"]) == (first, -signal.SIGKILL)
 
 
 def test_a_worker_is_replaced_once_the_store_is_back(
@@ -144,6 +147,7 @@ def test_a_worker_that_a_signal_stops_is_continued_at_once(
 
     log = tmp_path / "errors"
     assert wait_until(lambda: "worker was stopped by a signal" in log.read_text())
+    assert f'"pid": {stopped}' in log.read_text()
     assert wait_until(lambda: state_of(stopped) != "T")
     os.kill(stopped, signal.SIGKILL)
     assert wait_until(lambda: "worker died" in log.read_text())

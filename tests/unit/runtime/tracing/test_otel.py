@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanKind, StatusCode, TraceFlags
 
 from fhirpub import __version__
+from fhirpub.runtime.tracing import otel
 from fhirpub.runtime.tracing.context import TraceContext
 from fhirpub.runtime.tracing.otel import OtelTracer, _Exporter
 from fhirpub.runtime.tracing.spans import Span
@@ -70,6 +74,7 @@ async def test_a_span_without_a_parent_begins_a_trace(traced: Traced) -> None:
     assert f"{sent.context.trace_id:032x}" == span.context.trace_id
     assert f"{sent.context.span_id:016x}" == span.context.span_id
     assert span.context.is_sampled
+    assert sent.context.trace_flags == TraceFlags.SAMPLED
 
 
 async def test_a_span_goes_on_with_the_trace_of_its_parent(traced: Traced) -> None:
@@ -103,6 +108,29 @@ async def test_a_part_of_the_traces_is_sent_by_the_ratio() -> None:
     begun = [tracer.start("GET", "server", None) for _ in range(1_000)]
 
     assert 250 < sum(span is not None for span in begun) < 350
+
+
+async def test_ids_of_spans_have_the_lengths_that_headers_need(traced: Traced) -> None:
+    traced.tracer._random.seed(7)
+
+    contexts = [traced.start().context for _ in range(100)]
+
+    assert {len(one.trace_id) for one in contexts} == {32}
+    assert {len(one.span_id) for one in contexts} == {16}
+    assert len({one.trace_id for one in contexts}) == 100
+    assert len({one.span_id for one in contexts}) == 100
+
+
+async def test_no_id_of_a_span_is_zero(traced: Traced) -> None:
+    class Zero(Random):
+        def getrandbits(self, _bits: int, /) -> int:
+            return 0
+
+    traced.tracer._random = Zero()
+
+    context = traced.start().context
+
+    assert (context.trace_id, context.span_id) == ("1".zfill(32), "1".zfill(16))
 
 
 @pytest.mark.parametrize(
@@ -169,6 +197,11 @@ async def test_spans_name_the_service_and_its_release(traced: Traced) -> None:
     (sent,) = traced.collector.spans
     assert sent.resource.attributes[SERVICE_NAME] == "fhirpub"
     assert sent.resource.attributes[SERVICE_VERSION] == __version__
+    assert sent.instrumentation_scope is not None
+    assert (sent.instrumentation_scope.name, sent.instrumentation_scope.version) == (
+        "fhirpub",
+        __version__,
+    )
 
 
 def test_the_name_of_the_service_may_come_from_a_variable(
@@ -196,3 +229,18 @@ async def test_what_is_closed_has_shut_its_exporter() -> None:
     await asyncio.wait_for(traced.tracer.close(), 30)
 
     assert traced.collector.is_shut
+
+
+async def test_a_collector_that_is_away_keeps_no_process(
+    traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otel, "_CLOSE_SECONDS", 0.001)
+    returned = threading.Event()
+    processor, away = traced.tracer.processor, SimpleNamespace(shutdown=returned.wait)
+    traced.tracer.processor = away  # type: ignore[assignment]
+    try:
+        await asyncio.wait_for(traced.tracer.close(), 30)
+        assert not returned.is_set()
+    finally:
+        returned.set()
+        traced.tracer.processor = processor

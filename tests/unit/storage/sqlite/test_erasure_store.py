@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
+from fhirpub.storage.sqlite import erasure
 from fhirpub.storage.store import Store
-from fhirpub.testing.contracts.erasure.content import an_erasure
-from fhirpub.testing.contracts.webhooks.records import a_delivery, an_endpoint
-from fhirpub.testing.samples import LAB, OTHER, REPORT
+from fhirpub.testing.contracts.erasure.content import an_erasure, erase
+from fhirpub.testing.contracts.store.records import a_blob
+from fhirpub.testing.contracts.webhooks.records import (
+    a_delivery,
+    an_endpoint,
+    stored_deliveries,
+)
+from fhirpub.testing.samples import LAB, OTHER, REPORT, a_version
 
 ORDER = an_erasure(id="a", ordered=11, allows_reuse=True, version=3, finished=12)
 HOLD = Hold(tenant=LAB, type=REPORT, id="a", since=5, operator="eve", reason="case 4")
@@ -65,3 +73,61 @@ async def test_nothing_is_written_of_deliveries_that_have_no_content(store: Stor
     await store.append([a_delivery(endpoint.id, event_id="e1", body=b"{}")])
 
     assert await store.erase_deliveries(LAB, "e1", lambda body: body) == ErasedDeliveries(0, 0)
+
+
+async def test_how_long_a_delivery_is_on_its_way_is_that_of_the_last(store: Store) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    for number, leased in enumerate((7, 9, 0), 1):
+        delivery = a_delivery(endpoint.id, number, event_id=f"e1.{number}", leased=leased)
+        await store.append([delivery])
+
+    found = await store.erase_deliveries(LAB, "e1", lambda _body: b"{}")
+
+    assert found == ErasedDeliveries(3, 9)
+
+
+async def test_deliveries_beyond_one_page_are_erased(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure, "_DELIVERIES_AT_ONCE", 2)
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    await store.append([a_delivery(endpoint.id, number) for number in range(1, 6)])
+
+    found = await store.erase_deliveries(LAB, "evt_", lambda _body: b"{}")
+
+    assert found.changed == 5
+    assert {one.body for one in await stored_deliveries(store, endpoint.id)} == {b"{}"}
+
+
+async def test_documents_are_shared_with_other_resources_of_the_tenant_alone(
+    store: Store,
+) -> None:
+    own, shared, theirs = a_blob(), a_blob(), a_blob()
+    names = [own.sha256, shared.sha256, theirs.sha256]
+    version = a_version(documents=(*names,))
+    other = a_version(documents=(shared.sha256,))
+    await store.add(LAB, version, [own, shared, theirs])
+    await store.add(LAB, other)
+    await store.add(OTHER, a_version(documents=(theirs.sha256,)), [theirs])
+
+    found = await store.shared_documents(LAB, names, besides=[version.id])
+
+    assert found == {shared.sha256}
+    assert await store.shared_documents(LAB, names[:1], besides=[]) == {own.sha256}
+    assert not await store.shared_documents(LAB, names, besides=[version.id, other.id])
+
+
+async def test_documents_of_erased_versions_are_deleted_unless_others_have_them(
+    store: Store,
+) -> None:
+    own, shared = a_blob(), a_blob()
+    names = [own.sha256, shared.sha256]
+    version = a_version(documents=(*names,))
+    await store.add(LAB, version, [own, shared])
+    await store.add(LAB, a_version(documents=(shared.sha256,)))
+    await erase(store, version)
+
+    assert await store.erase_documents(LAB, names) == 1
+    assert {*await store.blobs(LAB, names)} == {shared.sha256}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.sqlite import files
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.files import (
     STORED_VERSION,
@@ -47,6 +49,31 @@ def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigurationError, match=r"\[storage\] url: .*fhirpub\.db cannot be made"):
         make_file(tmp_path / "file" / "fhirpub.db")
+
+
+def test_a_new_file_and_its_name_are_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink())
+    )
+    path = tmp_path / "new" / "fhirpub.db"
+
+    make_file(path)
+
+    assert synced == [path, path.parent]
+
+
+def test_a_file_is_not_made_with_a_library_that_is_too_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql, "LEAST_SQLITE", (99, 1, 0))
+
+    with pytest.raises(ConfigurationError, match=r"^SQLite 3\..* is older than 99\.1\.0$"):
+        make_file(tmp_path / "fhirpub.db")
+
+    assert not (tmp_path / "fhirpub.db").exists()
 
 
 def test_a_file_has_no_identity_until_it_is_there(tmp_path: Path) -> None:
@@ -97,6 +124,58 @@ def test_tables_are_made_once(shared: sqlite3.Connection) -> None:
 
     assert shared.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall() == before
     assert not shared.in_transaction
+
+
+def test_a_file_system_without_shared_memory_is_refused() -> None:
+    with (
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as connection,
+        pytest.raises(ConfigurationError, match="the file system lacks what SQLite's WAL needs"),
+    ):
+        make_tables(connection)
+
+
+@pytest.fixture
+def another(shared: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Another connection to the file, which does not wait for the first."""
+    (_number, _name, path) = shared.execute("PRAGMA database_list").fetchone()
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as another:
+        yield another
+
+
+def test_a_start_waits_for_no_writer_if_the_tables_are_there(
+    shared: sqlite3.Connection, another: sqlite3.Connection
+) -> None:
+    shared.execute("BEGIN IMMEDIATE")
+    try:
+        make_tables(another)
+    finally:
+        shared.execute("ROLLBACK")
+
+
+def test_tables_that_another_process_has_made_since_are_not_made_again(
+    shared: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, earlier = files._read_version, [SchemaVersion(0, 0)] * 2
+    monkeypatch.setattr(
+        files, "_read_version", lambda given: earlier.pop() if earlier else read(given)
+    )
+
+    make_tables(shared)
+
+    assert not earlier
+    assert not shared.in_transaction
+
+
+def test_a_step_that_fails_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sql.STEPS, 0, ["CREATE TABLE a (b)", "CREATE nonsense"])
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as connection:
+        with pytest.raises(sqlite3.OperationalError):
+            make_tables(connection)
+
+        assert not connection.in_transaction
+        assert connection.execute("SELECT * FROM sqlite_master").fetchall() == []
 
 
 @pytest.mark.parametrize(

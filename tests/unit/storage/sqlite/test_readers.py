@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
@@ -14,6 +15,7 @@ from fhirpub.errors import SearchTooCostly
 from fhirpub.storage.contract import MAX_SEARCH_SHARE
 from fhirpub.storage.sqlite.readers import Readers
 from tests.unit.storage.sqlite.probe import many
+from tests.waiting import until
 
 
 class Connections:
@@ -146,6 +148,29 @@ async def test_to_drain_is_to_wait_for_the_reads_of_tenants(readers: Readers) ->
 
     await draining
     assert await reading is True
+
+
+async def test_a_tenant_reads_in_two_threads_at_a_time_and_leaves_two_for_others(
+    readers: Readers,
+) -> None:
+    may_end, begun = threading.Event(), list[str]()
+
+    def work(_connection: sqlite3.Connection, *, tenant: str) -> bool:
+        begun.append(tenant)
+        return may_end.wait(60)
+
+    def read(tenant: str) -> asyncio.Future[bool]:
+        return asyncio.ensure_future(readers.read_for(tenant, partial(work, tenant=tenant)))
+
+    reading = [read(tenant) for tenant in ("a", "a", "a", "b", "c", "d")]
+    try:
+        await until(lambda: len(begun) == 4)
+        assert sorted(begun) == ["a", "a", "b", "c"]
+    finally:
+        may_end.set()
+    await asyncio.gather(*reading)
+
+    assert sorted(begun) == ["a", "a", "a", "b", "c", "d"]
 
 
 async def test_after_the_end_there_are_no_threads_for_either_kind(

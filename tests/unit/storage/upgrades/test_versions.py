@@ -36,7 +36,15 @@ def test_the_refusal_names_both_versions_and_what_to_do() -> None:
 
 
 def test_an_older_store_needs_an_upgrade_and_a_new_or_newer_one_does_not() -> None:
-    with pytest.raises(UpgradeNeeded, match="schema version 11, this release uses 12"):
+    with pytest.raises(UpgradeNeeded, match="schema version 11, this release uses 12") as needed:
         SchemaVersion(11, 11).require_use(12, upgrade=False)
+    assert (needed.value.found, needed.value.own) == (11, 12)
+    with pytest.raises(UpgradeNeeded):
+        SchemaVersion(1, 1).require_use(12, upgrade=False)
+    SchemaVersion(12, 12).require_use(12, upgrade=False)
     SchemaVersion(0, 0).require_use(12, upgrade=False)
     SchemaVersion(13, 12).require_use(12, upgrade=False)
+
+
+def test_an_older_store_may_be_upgraded_with_leave() -> None:
+    SchemaVersion(11, 11).require_use(12, upgrade=True)

@@ -5,92 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import bson
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.contract import MAX_SEARCH_SHARE, Page, SearchQuery, Version
+from fhirpub.storage.contract import MAX_SEARCH_SHARE, Page, SearchQuery
 from fhirpub.storage.criteria import TimeMatch
-from fhirpub.storage.mongodb.documents import encode_addition
-from fhirpub.storage.mongodb.member_reads import MemberReads
+from fhirpub.storage.mongodb.projections import listed_with
 from fhirpub.storage.mongodb.search import pages
-from fhirpub.storage.mongodb.search.pages import Pages
+from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import has, token, wanting
 from fhirpub.testing.samples import LAB, a_version
 from tests.unit.storage.mongodb.answers import Found
+from tests.unit.storage.mongodb.search.found import ONE_MOMENT, Versions, newest, places
 
-_ONE_MOMENT: Any = object()
 _RANGE = has("date", TimeMatch(from_=5, until=9))
 _OPEN = has("date", TimeMatch(from_=5))
 _CODE = has("code", token("a"))
 
 
-class Versions:
-    """A collection that finds what a test wants, and records what it was asked for."""
-
-    def __init__(self) -> None:
-        self.answers: list[list[dict[str, Any]]] = []
-        self.asked: list[tuple[list[dict[str, Any]], dict[str, Any]]] = []
-        self.read: list[tuple[Any, Any, dict[str, Any]]] = []
-        self.stored: list[dict[str, Any]] = []
-        self.concerns: list[object] = []
-        self.has_reuse = False
-        self.reuse_asked: list[str] = []
-
-    def with_options(self, *, read_concern: object) -> Versions:
-        self.concerns.append(read_concern)
-        return self
-
-    def aggregate(self, pipeline: list[dict[str, Any]], **options: Any) -> Found:
-        self.asked.append((pipeline, options))
-        return Found(self.answers.pop(0))
-
-    def find(self, wanted: Any, shown: Any, **options: Any) -> Found:
-        self.read.append((wanted, shown, options))
-        return Found(self.stored)
-
-    async def answer(self, look: Any) -> Any:
-        return await look()
-
-    async def of(self, tenant: str) -> bool:
-        self.reuse_asked.append(tenant)
-        return self.has_reuse
-
-    def pages(self, seconds: float = 10) -> Pages:
-        members = MemberReads(self, self._answered, seconds=10)  # type: ignore[arg-type]
-        return Pages(
-            self,  # type: ignore[arg-type]
-            _ONE_MOMENT,
-            primary=self,  # type: ignore[arg-type]
-            members=members,
-            reuse=self,  # type: ignore[arg-type]
-            seconds=seconds,
-        )
-
-    async def _answered(self, ask: Any) -> list[dict[str, Any]]:
-        return await ask().to_list(None)  # type: ignore[no-any-return]
-
-    def store(self, *versions: Version) -> None:
-        for version in versions:
-            self.stored.append(bson.decode(encode_addition(LAB, version, (), now=1).document.raw))
-
-
-def places(versions: Sequence[Version], total: int | None = None) -> list[dict[str, Any]]:
-    """Return what a pipeline finds."""
-    found: list[dict[str, Any]] = [
-        {"id": each.id, "version": each.version, "updated": each.updated} for each in versions
-    ]
-    return found if total is None else [*found, {"total": total}]
-
-
 @pytest.fixture
 def versions() -> Versions:
     return Versions()
-
-
-def newest(count: int) -> list[Version]:
-    """Return versions, newest first."""
-    return [a_version(updated=1_000 - number) for number in range(count)]
 
 
 async def test_a_page_has_what_is_found_in_its_order_and_its_total(versions: Versions) -> None:
@@ -101,7 +36,7 @@ async def test_a_page_has_what_is_found_in_its_order_and_its_total(versions: Ver
     page = await versions.pages().search(LAB, wanting())
 
     assert page == Page((one, other), 2, more=False)
-    assert versions.concerns == [_ONE_MOMENT]
+    assert versions.concerns == [ONE_MOMENT]
 
 
 async def test_one_entry_more_than_the_limit_is_not_read_and_means_that_there_is_more(
@@ -177,6 +112,7 @@ async def test_what_is_not_in_the_first_batch_is_read_alone(versions: Versions) 
 
     assert (await versions.pages().search(LAB, wanting())).versions == (one, other)
     assert versions.read[1][2] == {"hint": "version_key", "limit": 0, "batch_size": 0}
+    assert versions.read[1][1] == versions.read[0][1] == listed_with(None)
 
 
 async def test_a_version_that_is_missing_is_unavailable(versions: Versions) -> None:
@@ -194,6 +130,42 @@ async def test_one_version_is_read_whole_but_for_its_members(versions: Versions)
 
     assert await versions.pages().read_alone(LAB, places([version])[0]) == version
     assert versions.read[0][1] == {"members": 0}
+
+
+async def test_a_member_alone_is_read_in_the_version_that_brought_it(versions: Versions) -> None:
+    member = a_result()
+    carrier = a_version(members=(member,))
+    versions.store(carrier)
+    place = {**places([member])[0], "carrier": {"id": carrier.id, "version": 1}}
+
+    assert await versions.pages().read_alone(LAB, place) == member
+
+
+async def test_a_page_of_one_that_is_all_there_is_ends_the_search(versions: Versions) -> None:
+    versions.store(*(found := newest(1)))
+    versions.answers = [places(found, total=1)]
+
+    page = await versions.pages().search(LAB, wanting(_CODE, limit=1))
+
+    assert page == Page(tuple(found), 1, more=False)
+
+
+@pytest.mark.parametrize(("count", "turns"), [(49, 0), (50, 1), (100, 2)])
+async def test_the_loop_has_a_turn_after_each_fifty_versions_of_a_page(
+    versions: Versions, monkeypatch: pytest.MonkeyPatch, count: int, turns: int
+) -> None:
+    versions.store(*(found := newest(count)))
+    versions.answers = [places(found, total=count)]
+    had = []
+
+    async def turn() -> None:
+        had.append(True)
+
+    monkeypatch.setattr(pages, "yield_to_loop", turn)
+
+    page = await versions.pages().search(LAB, wanting(limit=count))
+
+    assert (len(page.versions), len(had)) == (count, turns)
 
 
 async def _asked(versions: Versions, query: SearchQuery, seconds: float = 10) -> dict[str, Any]:

@@ -23,10 +23,10 @@ BEFORE = 1_800_000_001_000
 
 
 @pytest.fixture
-async def motor(address: str, database: Database) -> AsyncIterator[schema.Database]:
+async def motor(url: str) -> AsyncIterator[schema.Database]:
     """The database of a test, as the store uses it."""
-    client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(address, replicaSet="rs0")
-    yield client[database.name]
+    client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(url)
+    yield client.get_default_database()
     client.close()
 
 
