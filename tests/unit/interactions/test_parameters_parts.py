@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -200,6 +201,15 @@ def test_another_composite_is_a_reason_to_reindex() -> None:
     assert with_quantity.rules != with_concept.rules
 
 
+@pytest.mark.parametrize("zone", ["Europe/Madrid", "America/La_Paz"])
+def test_another_time_zone_is_a_reason_to_reindex(zone: str) -> None:
+    one, other = searched(SUBJECT), searched(SUBJECT)
+
+    other.zone = ZoneInfo(zone)
+
+    assert one.rules != other.rules
+
+
 def test_another_form_of_identifiers_is_a_reason_to_reindex() -> None:
     lower = replace(UPPER, forms=(ValueForm(case="lower"),))
 
@@ -215,6 +225,16 @@ def test_identifiers_are_found_in_the_form_in_which_they_are_compared() -> None:
     values = it.values(resource(identifier=[{"system": "urn:s", "value": "a1"}]), {})
 
     assert ("identifiers", "A1", "urn:s") in decode(values)
+
+
+def test_identifiers_of_another_system_than_that_of_a_form_keep_theirs() -> None:
+    form = ValueForm(system="urn:s", case="upper")
+    it = searched(identifier=IdentifierRule(most=3, forms=(form,)))
+    sent = [{"system": system, "value": "a1"} for system in ("urn:s", "urn:t")] + [{"value": "a1"}]
+
+    found = {one[1:] for one in decode(it.values(resource(identifier=sent), {}))}
+
+    assert found == {("A1", "urn:s"), ("a1", "urn:t"), ("a1", "")}
 
 
 def test_identifiers_are_found_by_their_types_in_the_same_form() -> None:
@@ -332,3 +352,9 @@ def test_a_later_version_keeps_the_person_that_its_patient_is() -> None:
     values = it.next_values(resource(2, subject=subject), before, TENANT)
 
     assert decode(values) == decode(before)
+
+
+def test_only_references_can_be_included() -> None:
+    encounter = SearchParameter(name="encounter", type="reference", paths=("encounter",))
+
+    assert searched(search=(CODE, encounter)).includable() == ["encounter"]

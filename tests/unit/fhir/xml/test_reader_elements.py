@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fhirpub.fhir import strict_json
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.reader import read_xml
 from tests.unit.fhir.xml.reading import refused, words, xml
@@ -125,3 +126,12 @@ def test_an_entity_that_xml_does_not_have_is_named_with_its_line() -> None:
     [(_place, rule)] = words(xml("\n&nbsp;"))
 
     assert rule.startswith("the body uses an entity that XML does not have (line 2, ")
+
+
+def test_a_body_may_not_have_more_values_than_one_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = xml('<name><given value="a"/><given value="b"/></name>')
+    monkeypatch.setattr(strict_json, "MAX_NODES", 6)
+    assert read_xml(body)["name"] == [{"given": ["a", "b"]}]
+
+    monkeypatch.setattr(strict_json, "MAX_NODES", 5)
+    assert codes(body) == ["body-too-complex"]
