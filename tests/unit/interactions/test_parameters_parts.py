@@ -21,7 +21,7 @@ from fhirpub.plugin_api import (
     r4_parameter,
 )
 from fhirpub.plugin_api.identifier import EXACTLY_ONE
-from fhirpub.storage.criteria import TokenMatch, decode, encode
+from fhirpub.storage.criteria import TokenMatch, decode
 from fhirpub.tenant import Tenant
 from tests.indexers import indexer
 
@@ -311,47 +311,6 @@ def test_a_member_without_a_patient_has_no_chain() -> None:
     it = searched(search=search, member=alone)
 
     assert it.chains_of(it.parameters["subject"], "") == []
-
-
-# Members
-
-
-def test_a_member_is_found_by_the_identifiers_of_the_patient_that_it_refers_to() -> None:
-    it = searched(member=MEMBER)
-    parts = {"patient": person("1", "7"), "organization": {"resourceType": "Organization"}}
-
-    of_patient = it.values_of_member(resource(subject={"reference": "Patient/p1"}), parts)
-    of_other = it.values_of_member(resource(subject={"reference": "Patient/p2"}), parts)
-
-    assert decode(of_patient) == [
-        ("subject", "p1", "Patient"),
-        ("subject:Patient.identifier", "7", "urn:p"),
-    ]
-    assert decode(of_other) == [("subject", "p2", "Patient")]
-
-
-def test_a_member_is_found_by_the_person_that_its_patient_is() -> None:
-    it = searched(member=MEMBER)
-
-    values = it.values_of_member(
-        resource(subject={"reference": "Patient/p1"}),
-        {"patient": person("1")},
-        persons={"patient": PERSON},
-    )
-
-    assert decode(values) == [("subject", "p1", "Patient"), ("subject", PERSON, "Patient")]
-
-
-def test_a_later_version_keeps_the_person_that_its_patient_is() -> None:
-    it, own = searched(SUBJECT), TENANT.part_id(ID, "patient")
-    subject = {"reference": f"Patient/{own}"}
-    before = encode(
-        [("subject", "", "Patient"), ("subject", TENANT.person_id("s", "1"), "Patient")]
-    )
-
-    values = it.next_values(resource(2, subject=subject), before, TENANT)
-
-    assert decode(values) == decode(before)
 
 
 def test_only_references_can_be_included() -> None:
