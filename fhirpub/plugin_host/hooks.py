@@ -149,9 +149,14 @@ class PluginHooks:
             except (Exception, SystemExit) as problem:  # noqa: BLE001 - of any kind, another's code
                 self._add_problem(source.name, describe_failure(source, function, problem))
                 return []
+            if not isinstance(result, list | tuple):
+                said = (
+                    f"the wrapper {function.__name__} must return a list of what others returned"
+                )
+                self._add_problem(source.name, f"{source.where}: {said}")
+                return []
             known = {id(item) for _, item in self._returned}
-            made = result if isinstance(result, list) else []
-            self._returned += [(source.name, item) for item in made if id(item) not in known]
+            self._returned += [(source.name, item) for item in result if id(item) not in known]
             return result
 
         return call

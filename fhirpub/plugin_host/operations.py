@@ -30,9 +30,10 @@ def load_operations(
         for plugin, operation in declared:
             where = f"{hooks.sources[plugin].where}: operation {operation.code!r}"
             problems = [f"{where} {problem}" for problem in _problems(operation, types)]
-            other = known.setdefault((operation.type, operation.code), plugin)
-            if other != plugin:
-                problems.append(f"{where} of {operation.type} is already of plugin {other}")
+            key = (operation.type, operation.code)
+            if key in known:
+                problems.append(f"{where} of {operation.type} is already of plugin {known[key]}")
+            known[key] = plugin
             hooks.report(plugin, problems)
             found.setdefault(operation.type, []).append(PluginOperation(plugin, operation))
     return found

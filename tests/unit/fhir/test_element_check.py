@@ -8,6 +8,7 @@ import pytest
 
 from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.schema import Schemas, own_schemas
+from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.writer import write_xml
 from tests.unit.fhir.test_xml import INEXPRESSIBLE, SPECIMEN
 
@@ -99,3 +100,67 @@ def test_what_stands_beside_values_that_are_absent_is_checked(schemas: Schemas) 
 def problems(resource: dict[str, Any], schemas: Schemas) -> list[str]:
     found = element_problems(resource, is_of_type=schemas.accepts_primitive)
     return [issue.expression for issue in found]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"_receivedTime": {"id": "a"}},
+        {"extension": [{"id": "a", "url": "urn:x", "valueDecimal": 1.5}]},
+        {"extension": [{"url": "urn:x", "valueDecimal": loads(b"1.50")}]},
+        {"extension": [{"url": "urn:x", "valueDecimal": 2}]},
+        {"extension": [{"url": "urn:x", "valueBoolean": False}]},
+        {"extension": [{"url": "urn:x", "valueInteger": 0}]},
+        {"type": {"id": "a", "text": "blood"}},
+        {"note": [{"text": "a", "_text": {"id": "b"}}]},
+    ],
+)
+def test_what_r4_allows_is_no_problem(change: dict[str, Any], schemas: Schemas) -> None:
+    specimen = {**SPECIMEN, "receivedTime": "2026-11-20T10:05:00Z", **change}
+
+    assert problems(specimen, schemas) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"valueDecimal": "1.5"}, "must be a valid decimal"),
+        ({"valueDecimal": True}, "must be a valid decimal"),
+        ({"valueInteger": 1.0}, "must be a valid integer"),
+        ({"valueInteger": True}, "must be a valid integer"),
+        ({"valueBoolean": "true"}, "must be a valid boolean"),
+        ({"valueString": 5}, "must be a valid string"),
+    ],
+)
+def test_a_value_has_the_type_of_json_that_its_element_has(
+    value: dict[str, Any], said: str, schemas: Schemas
+) -> None:
+    extension = {"url": "urn:x", **value}
+
+    assert words({**SPECIMEN, "extension": [extension]}, schemas) == [("extension[0].value", said)]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"type": {"id": 5, "text": "blood"}}, "type"),
+        ({"extension": [{"id": 5, "url": "urn:x", "valueCode": "a"}]}, "extension[0]"),
+    ],
+)
+def test_an_id_is_a_string(change: dict[str, Any], place: str, schemas: Schemas) -> None:
+    found = words({**SPECIMEN, **change}, schemas)
+
+    assert found == [(place, "has an id that is no string")]
+
+
+def test_an_element_that_may_repeat_is_shown_as_an_array(schemas: Schemas) -> None:
+    [(place, said)] = words({**SPECIMEN, "note": {"text": "a"}}, schemas)
+
+    assert place == "note"
+    assert said.startswith("must be an array, because it may repeat")
+    assert "[" in said
+
+
+def words(resource: dict[str, Any], schemas: Schemas) -> list[tuple[str, str]]:
+    found = element_problems(resource, is_of_type=schemas.accepts_primitive)
+    return [(issue.expression, issue.diagnostics) for issue in found]

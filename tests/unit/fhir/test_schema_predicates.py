@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.fhir.document import marker
 from fhirpub.fhir.schema_predicates import is_base64, is_distinct, is_paired
 
 WHY: dict[str, Any] = {"extension": [{"url": "https://lab.example/why", "valueCode": "masked"}]}
@@ -16,6 +17,10 @@ SODIUM = {"coding": [{"system": "http://loinc.org", "code": "2951-2"}]}
 @pytest.mark.parametrize(("text", "expected"), [("", True), ("AAAA", True), ("AAA", False)])
 def test_a_text_is_base64_if_it_can_be_decoded(text: str, *, expected: bool) -> None:
     assert is_base64(text) is expected
+
+
+def test_what_stands_for_a_document_that_was_base64_is_base64() -> None:
+    assert is_base64(marker("0" * 64, 5))
 
 
 @pytest.mark.parametrize(
@@ -79,6 +84,7 @@ def test_two_codes_without_a_system_are_alike() -> None:
         {"code": {"coding": [{"system": "https://lab.example", "code": "2345-7"}]}},
         {"code": {"coding": [{"system": "http://loinc.org"}]}},
         {"code": {"coding": ["no object"]}},
+        {"code": {"coding": ["a text with the word code", 5]}},
         {"code": {"coding": "no array"}},
         {"code": "no object"},
         {},

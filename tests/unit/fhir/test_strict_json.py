@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fhirpub.errors import InvalidContent
+from fhirpub.fhir import strict_json
 from fhirpub.fhir.strict_json import (
     MAX_DEPTH,
     SentDecimal,
@@ -207,3 +208,9 @@ VALUE = {"a": 13.2, "note": 'Pérez said "1/2" at \\ 🧪', "list": [{"b": None}
 def test_the_fast_reader_is_enough_for_what_other_writers_write(raw: bytes) -> None:
     # The strict reader, which is slow, reads numbers as decimals.
     assert type(loads(raw)["a"]) is float
+
+
+def test_each_notation_of_a_number_is_read_as_a_class_of_numbers() -> None:
+    read = {type(loads(text)) for text in (b"1", b"0.5", b"1.50", b"1e+2")}
+
+    assert read == {int, float, Decimal, SentDecimal} == strict_json.NUMBERS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,18 @@ def loaded(folder: Path, *documents: Any) -> Terminology:
                     "value set not found: the code system http://loinc.org is not held,"
                     " the code is unchecked",
                     "c.system",
+                )
+            ],
+        ),
+        (
+            "http://hl7.org/fhir/administrative-gender",
+            "Male",
+            [
+                Issue.warning(
+                    ContentProblem.CODE_UNKNOWN,
+                    "the code is not in the code system http://hl7.org/fhir/administrative-gender"
+                    "; did you mean male?",
+                    "c.code",
                 )
             ],
         ),
@@ -179,6 +192,7 @@ def test_an_operators_value_set_is_understood(tmp_path: Path, body: dict[str, An
         ([], "is not a ValueSet or CodeSystem"),
         ({"resourceType": "Patient"}, "is not a ValueSet or CodeSystem"),
         ({**A_SYSTEM, "url": ""}, "has no url"),
+        ({**A_SYSTEM, "url": 7}, "has no url"),
         ({**A_SYSTEM, "content": "fragment"}, "content must be complete"),
         ({**A_SYSTEM, "concept": {}}, "concept must be an array"),
         ({**A_SYSTEM, "concept": ["a"]}, "concept must be an object"),
@@ -209,3 +223,73 @@ def test_a_file_that_is_not_json_and_a_missing_folder_stop_the_start(tmp_path: P
         Terminology.load([tmp_path])
     with pytest.raises(ConfigurationError, match="no directory"):
         Terminology.load([tmp_path / "none"])
+
+    (tmp_path / "broken.json").unlink()
+    (tmp_path / "a-folder.json").mkdir()
+    with pytest.raises(ConfigurationError, match=r"a-folder\.json cannot be read"):
+        Terminology.load([tmp_path])
+
+
+def test_a_file_that_nests_too_deep_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+
+    with pytest.raises(ConfigurationError, match=r"deep\.json cannot be read"):
+        Terminology.load([tmp_path])
+
+
+def test_a_file_of_an_operator_replaces_one_that_comes_with_the_service(tmp_path: Path) -> None:
+    terminology = loaded(tmp_path, {**A_SYSTEM, "url": SECTIONS})
+
+    assert terminology.systems[SECTIONS] == {"a", "a1", "b"}
+
+
+def test_values_of_a_set_have_a_system_if_it_is_the_only_one(tmp_path: Path) -> None:
+    both = {"system": "http://lab.example/other", "code": "x"}
+    contains = [{"system": OURS, "code": "a"}, both]
+    known = loaded(tmp_path, value_set(expansion={"contains": contains}))
+
+    assert known.system_of("http://lab.example/set") == ""
+    assert known.system_of("http://hl7.org/fhir/ValueSet/issue-type").endswith("/issue-type")
+    assert known.system_of("http://lab.example/none") == ""
+
+
+# What others know
+
+
+LOINC = {"system": "http://loinc.org", "code": "58410-2"}
+NOT_THERE = "the code is not in the code system http://loinc.org"
+
+
+def asking(answers: Sequence[bool | None]) -> Terminology:
+    """Return a terminology with a source for each answer."""
+    sources = [lambda _system, _code, answer=answer: answer for answer in answers]
+    return Terminology(SHIPPED.systems, SHIPPED.value_sets, sources=sources)
+
+
+@pytest.mark.parametrize("answers", [(True,), (None, True), (True, False)])
+def test_a_code_that_the_first_source_with_an_answer_knows_gets_no_remark(
+    answers: tuple[bool | None, ...],
+) -> None:
+    assert asking(answers).coding_issues(LOINC, "c") == []
+
+
+@pytest.mark.parametrize("answers", [(False,), (None, False), (False, True)])
+def test_a_code_that_a_source_refuses_is_a_warning(answers: tuple[bool | None, ...]) -> None:
+    assert asking(answers).coding_issues(LOINC, "c") == [
+        Issue.warning(ContentProblem.CODE_UNKNOWN, NOT_THERE, "c.code")
+    ]
+
+
+@pytest.mark.parametrize("answers", [(), (None,), (None, None)])
+def test_a_code_that_no_source_answers_is_unchecked(answers: tuple[bool | None, ...]) -> None:
+    [issue] = asking(answers).coding_issues(LOINC, "c")
+
+    assert (issue.severity, issue.expression) == ("information", "c.system")
+
+
+def test_no_source_is_asked_about_a_system_that_is_held() -> None:
+    known = asking([True])
+
+    [issue] = known.coding_issues({"system": SECTIONS, "code": "none"}, "c")
+
+    assert issue.details == ContentProblem.CODE_UNKNOWN

@@ -44,6 +44,7 @@ def _zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         "Sun Nov  6 08:49:37 1994",
         "Sun, 06 Nov 1994 08:49:37",
         "Sun, 06 Nov 1994 08:49:37 -0000",
+        "Sun, 06 Nov 1994 09:49:37 +0100",
         "1994-11-06T08:49:37Z",
         "1994-11-06T03:49:37-05:00",
     ],

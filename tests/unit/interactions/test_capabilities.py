@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import fhirpub
+from fhirpub.fhir.outcome import CODE_SYSTEM, system_of_problems
 from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.interactions.capabilities import (
     own_resources,
@@ -252,3 +254,61 @@ def test_a_type_has_versions_that_no_update_creates(context: Context) -> None:
         "not-supported",
     ]
     assert report["updateCreate"] is False
+
+
+def test_the_service_names_itself_and_its_version(context: Context) -> None:
+    found = stated(context)
+
+    assert {name: found[name] for name in ("resourceType", "id", "url", "status", "kind")} == {
+        "resourceType": "CapabilityStatement",
+        "id": "fhirpub",
+        "url": f"{context.fhir_url}/CapabilityStatement/fhirpub",
+        "status": "active",
+        "kind": "instance",
+    }
+    assert found["version"] == found["software"]["version"] == fhirpub.__version__
+    assert (found["publisher"], found["software"]["name"]) == ("fhirpub", "fhirpub")
+    assert (found["name"], found["title"]) == ("Fhirpub", "Diagnostic Report Publishing Service")
+    assert found["date"] == fhirpub.RELEASED
+
+
+@pytest.mark.parametrize("type_name", ["Observation", "Patient"])
+def test_what_comes_with_others_has_versions_and_is_read_on_conditions(
+    context: Context, type_name: str
+) -> None:
+    found = resources(context)[type_name]
+
+    assert (found["versioning"], found["readHistory"]) == ("versioned", True)
+    assert found["conditionalRead"] == "full-support"
+    assert "conditionalCreate" not in found
+
+
+def test_each_type_names_its_profile(context: Context) -> None:
+    found = resources(context)
+
+    assert {name: one["profile"] for name, one in found.items()} == {
+        name: f"http://hl7.org/fhir/StructureDefinition/{name}" for name in found
+    }
+
+
+def test_the_codes_of_problems_are_a_code_system_that_is_complete(context: Context) -> None:
+    system = loads_stored(own_resources(context, b"")["CodeSystem", CODE_SYSTEM])
+
+    assert (system["resourceType"], system["id"]) == ("CodeSystem", CODE_SYSTEM)
+    assert system["url"] == system_of_problems(context.fhir_url)
+    assert system["version"] == fhirpub.__version__
+    assert (system["status"], system["content"], system["caseSensitive"]) == (
+        "active",
+        "complete",
+        True,
+    )
+    assert (system["name"], system["title"]) == (
+        "FhirpubProblem",
+        "Problems that an OperationOutcome reports",
+    )
+
+
+def test_each_parameter_of_a_type_has_a_documentation(context: Context) -> None:
+    for name in context.searched:
+        for one in search_parameters_of(name, context):
+            assert {"name", "type", "documentation"} <= one.keys()

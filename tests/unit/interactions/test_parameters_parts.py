@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -20,7 +21,7 @@ from fhirpub.plugin_api import (
     r4_parameter,
 )
 from fhirpub.plugin_api.identifier import EXACTLY_ONE
-from fhirpub.storage.criteria import TokenMatch, decode, encode
+from fhirpub.storage.criteria import TokenMatch, decode
 from fhirpub.tenant import Tenant
 from tests.indexers import indexer
 
@@ -200,6 +201,15 @@ def test_another_composite_is_a_reason_to_reindex() -> None:
     assert with_quantity.rules != with_concept.rules
 
 
+@pytest.mark.parametrize("zone", ["Europe/Madrid", "America/La_Paz"])
+def test_another_time_zone_is_a_reason_to_reindex(zone: str) -> None:
+    one, other = searched(SUBJECT), searched(SUBJECT)
+
+    other.zone = ZoneInfo(zone)
+
+    assert one.rules != other.rules
+
+
 def test_another_form_of_identifiers_is_a_reason_to_reindex() -> None:
     lower = replace(UPPER, forms=(ValueForm(case="lower"),))
 
@@ -215,6 +225,16 @@ def test_identifiers_are_found_in_the_form_in_which_they_are_compared() -> None:
     values = it.values(resource(identifier=[{"system": "urn:s", "value": "a1"}]), {})
 
     assert ("identifiers", "A1", "urn:s") in decode(values)
+
+
+def test_identifiers_of_another_system_than_that_of_a_form_keep_theirs() -> None:
+    form = ValueForm(system="urn:s", case="upper")
+    it = searched(identifier=IdentifierRule(most=3, forms=(form,)))
+    sent = [{"system": system, "value": "a1"} for system in ("urn:s", "urn:t")] + [{"value": "a1"}]
+
+    found = {one[1:] for one in decode(it.values(resource(identifier=sent), {}))}
+
+    assert found == {("A1", "urn:s"), ("a1", "urn:t"), ("a1", "")}
 
 
 def test_identifiers_are_found_by_their_types_in_the_same_form() -> None:
@@ -293,42 +313,7 @@ def test_a_member_without_a_patient_has_no_chain() -> None:
     assert it.chains_of(it.parameters["subject"], "") == []
 
 
-# Members
+def test_only_references_can_be_included() -> None:
+    encounter = SearchParameter(name="encounter", type="reference", paths=("encounter",))
 
-
-def test_a_member_is_found_by_the_identifiers_of_the_patient_that_it_refers_to() -> None:
-    it = searched(member=MEMBER)
-    parts = {"patient": person("1", "7"), "organization": {"resourceType": "Organization"}}
-
-    of_patient = it.values_of_member(resource(subject={"reference": "Patient/p1"}), parts)
-    of_other = it.values_of_member(resource(subject={"reference": "Patient/p2"}), parts)
-
-    assert decode(of_patient) == [
-        ("subject", "p1", "Patient"),
-        ("subject:Patient.identifier", "7", "urn:p"),
-    ]
-    assert decode(of_other) == [("subject", "p2", "Patient")]
-
-
-def test_a_member_is_found_by_the_person_that_its_patient_is() -> None:
-    it = searched(member=MEMBER)
-
-    values = it.values_of_member(
-        resource(subject={"reference": "Patient/p1"}),
-        {"patient": person("1")},
-        persons={"patient": PERSON},
-    )
-
-    assert decode(values) == [("subject", "p1", "Patient"), ("subject", PERSON, "Patient")]
-
-
-def test_a_later_version_keeps_the_person_that_its_patient_is() -> None:
-    it, own = searched(SUBJECT), TENANT.part_id(ID, "patient")
-    subject = {"reference": f"Patient/{own}"}
-    before = encode(
-        [("subject", "", "Patient"), ("subject", TENANT.person_id("s", "1"), "Patient")]
-    )
-
-    values = it.next_values(resource(2, subject=subject), before, TENANT)
-
-    assert decode(values) == decode(before)
+    assert searched(search=(CODE, encounter)).includable() == ["encounter"]

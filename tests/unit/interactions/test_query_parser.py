@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fhirpub.plugin_api import IdentifierRule, ValueForm
+from fhirpub.plugin_api import IdentifierRule, SearchParameter, ValueForm, patient
 from fhirpub.storage.criteria import Criterion, TokenMatch
 from fhirpub_diagnosticreport.members import RESULT
 from tests.indexers import indexer
@@ -254,3 +254,19 @@ def test_an_identifier_is_compared_in_its_normal_form() -> None:
     (typed,) = read(("identifier:of-type", "urn:t|MR|a"), searched=searched).criteria
     assert isinstance(typed, Criterion)
     assert TokenMatch("urn:t", "MR|A") in typed.any_of
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known"), [("subject.identifier", True), ("who.identifier", False)]
+)
+def test_an_identifier_behind_one_of_several_patients_is_not_looked_for(
+    name: str, *, is_known: bool
+) -> None:
+    who = SearchParameter(name="who", type="reference", paths=("subject", "performer"))
+    parts = (patient(referred_by="subject"), replace(patient(referred_by="performer"), name="b"))
+    two = indexer(replace(OBSERVATION, parts=parts, search=(*OBSERVATION.search, who)))
+
+    found = read((name, "urn:s|1"), searched=two)
+
+    assert found.unknown == ([] if is_known else [name])
+    assert bool(found.criteria) is is_known

@@ -75,6 +75,14 @@ def test_each_value_that_is_looked_up_alone_is_a_condition(name: str, value: str
         read((name, ",".join([value] * 49)), *[("code", "a")] * 2)
 
 
+def test_each_text_that_is_compared_as_it_is_written_is_a_condition() -> None:
+    texts = ",".join(["a"] * 40)
+    read(("value-string:exact", texts))
+
+    with pytest.raises(SearchTooCostly):
+        read(("value-string:exact", texts), *[("code", "a")] * 11)
+
+
 def test_a_token_over_two_elements_is_two_conditions() -> None:
     read(*[("combo", "a")] * 25)
 

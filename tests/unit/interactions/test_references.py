@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from fhirpub.errors import Issue
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.references import (
     describe,
@@ -17,6 +19,7 @@ from fhirpub.interactions.references import (
 from fhirpub.interactions.submission.contained import from_contained
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
+from fhirpub.plugin_api import Entry
 from fhirpub.problems import ContentProblem
 from fhirpub.testing.samples import new_id
 from tests.bodies import register_body, self_contained
@@ -256,3 +259,25 @@ def test_a_part_is_shown_by_its_name(name: Any, display: str) -> None:
 @pytest.mark.parametrize("name", [None, "", [], [{}], 7])
 def test_a_part_without_a_name_is_shown_by_nothing(name: Any) -> None:
     assert described({"name": name}) == {}
+
+
+def test_a_part_to_which_no_element_must_refer_need_not_be_referred_to() -> None:
+    parts = tuple(replace(part, referred_by="") for part in TYPE.parts)
+    submission = replace(
+        submitted(report_changes={"subject": None, "performer": None}),
+        type=replace(TYPE, parts=parts),
+    )
+
+    assert places(references_to_parts(submission)) == []
+
+
+def test_references_to_what_is_not_taken_are_left_alone_if_an_entry_may_be_misnamed() -> None:
+    untaken = Entry({"resource": {"resourceType": "Device", "id": "d"}}, "at")
+    referring = {"basedOn": [{"reference": "Device/d"}]}
+    submission = replace(submitted(report_changes=referring), untaken=[untaken])
+
+    assert [
+        place.rpartition(".")[0] for place, _ in places(references_to_untaken(submission))
+    ] == ["Parameters.parameter[2].resource.basedOn[0]"]
+    submission.wrong = [Issue.error(ContentProblem.ENTRY_MISSING, "is required", "at")]
+    assert places(references_to_untaken(submission)) == []

@@ -218,3 +218,15 @@ def test_only_the_same_digest_is_a_repetition(context: Context) -> None:
 
 def test_nothing_is_reserved_without_a_quota() -> None:
     reserve_nothing(7)(created=True)
+
+
+async def test_what_was_stored_before_there_were_digests_is_answered_as_it_is(
+    context: Context,
+) -> None:
+    first = replace(candidate(context).version, digest=b"")
+
+    again = await register(
+        candidate(context, conclusion="other"), first, tenant=TENANT, context=context
+    )
+
+    assert (again.created, again.same, again.repeated) == (False, None, None)

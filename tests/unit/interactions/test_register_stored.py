@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from fhirpub.config.settings import LimitsConfig
 from fhirpub.errors import StoreUnavailable
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.context import Context
@@ -13,6 +15,7 @@ from fhirpub.interactions.erased import IdentifierErased, number_after
 from fhirpub.interactions.register import (
     Candidate,
     Received,
+    Rejected,
     receive_registration,
     register,
     validate_registration,
@@ -21,13 +24,14 @@ from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.erasure.content import erase
-from tests.bodies import register_body, report
-from tests.unit.interactions.patients.people import TENANT, context_of
+from tests.bodies import document, register_body, report
+from tests.unit.interactions.patients.people import NATIONAL, TENANT, context_of, person
 from tests.unit.interactions.registering import (
     KEY,
     Given,
     candidate,
     found,
+    prepared,
 )
 
 
@@ -88,9 +92,10 @@ async def test_a_number_is_kept_when_a_body_is_read_again(context: Context) -> N
     )
 
     assert received.numbered(1) is received
-    again = received.numbered(3)
-    content = json.loads(dumps(register_body("R-1")))
-    assert again.read_body(content, context.types["DiagnosticReport"]).number == 3
+    for number in (2, 3):
+        again = received.numbered(number)
+        content = json.loads(dumps(register_body("R-1")))
+        assert again.read_body(content, context.types["DiagnosticReport"]).number == number
     assert received.key == KEY
 
 
@@ -148,3 +153,35 @@ def test_the_identifier_is_stored_beside_the_content(context: Context) -> None:
     assert (version.type, version.system, version.value) == KEY
     assert (version.version, version.status) == (1, "final")
     assert version.digest != b""
+
+
+def test_the_patient_of_a_person_has_the_id_of_the_person_and_the_number_of_the_version(
+    store: SqliteStore,
+) -> None:
+    context = context_of(store, NATIONAL)
+    body = register_body("R-1")
+    body["parameter"][0]["resource"] = person((NATIONAL, "1"))
+
+    version = numbered(context, 3, body).version
+
+    stated = json.loads(version.parts)["patient"]
+    assert stated["id"] == TENANT.person_id(NATIONAL, "1")
+    assert stated["meta"]["versionId"] == f"{version.id}.3"
+    assert json.loads(version.body)["subject"]["reference"] == f"Patient/{stated['id']}"
+
+
+def test_a_resource_may_have_as_many_bytes_beside_its_documents_as_the_limit(
+    context: Context,
+) -> None:
+    form = document(b"%PDF-" + b"x" * 5_000)
+    one = candidate(context, presentedForm=[form]).version
+    apart = len(one.response) + len(one.events) + sum(len(blob.data) for blob in one.attached)
+    assert one.attached
+
+    def limited(most: int) -> Context:
+        limits = LimitsConfig(resource_bytes=most)
+        return replace(context, config=replace(context.config, limits=limits))
+
+    body = register_body("R-1", presentedForm=[form])
+    assert isinstance(prepared(limited(one.size - apart), body), Candidate)
+    assert isinstance(prepared(limited(one.size - apart - 1), body), Rejected)

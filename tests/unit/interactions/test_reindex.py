@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.fhir.strict_json import dumps
@@ -108,6 +109,34 @@ async def test_only_types_with_other_rules_are_read_again(
     assert await values(store, report) == report.search
     assert await values(store, member) == NOTHING
     assert await is_indexed(store, searched(store))
+
+
+async def test_a_type_whose_resources_all_come_with_others_is_read_again(
+    store: SqliteStore, report: Version
+) -> None:
+    [member] = report.members
+    await reindex_if_needed(store, searched(store))
+    await store.put_search_rules(json.dumps({**await rules_in(store), member.type: "others"}))
+    await forget(store, member)
+
+    await reindex_if_needed(store, searched(store))
+
+    assert await values(store, member) == member.search
+
+
+async def test_the_log_counts_the_versions_whose_values_have_changed(
+    store: SqliteStore, report: Version
+) -> None:
+    await registered(store, register_body("R-2"))
+    await forget(store, report)
+
+    with capture_logs() as lines:
+        await reindex_if_needed(store, searched(store))
+
+    assert [(one["event"], one.get("versions")) for one in lines] == [
+        ("reindex started", None),
+        ("reindex finished", 1),
+    ]
 
 
 async def test_rules_of_types_that_are_not_enabled_stay(store: SqliteStore) -> None:

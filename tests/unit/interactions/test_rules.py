@@ -298,3 +298,15 @@ def test_an_unknown_code_is_a_warning_in_its_place(element: dict[str, Any], plac
     found = rules.codings({"a": element}, ["a"], CONTEXT.rules_for(TENANT.id), below="at")
 
     assert [(one.severity, one.expression) for one in found] == [("warning", place)]
+
+
+def test_a_contained_resource_with_a_schema_is_left_to_the_schema() -> None:
+    wrong = {"resourceType": "Patient", "gender": 5}
+    unknown = {"resourceType": "Basic", "code": 5}
+
+    found = [
+        [issue.expression for issue in issues]
+        for issues in rules.contained({"contained": [wrong, unknown, 7]}, CONTEXT)
+    ]
+
+    assert found == [["contained[1].code"]]

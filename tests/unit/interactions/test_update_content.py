@@ -240,6 +240,20 @@ def test_what_was_wrong_before_is_refused_in_a_field_that_is_named() -> None:
     assert refused(InvalidContent, old, conclusion="") == ["DiagnosticReport.conclusion"]
 
 
+def test_what_an_update_brings_to_contain_is_looked_at() -> None:
+    declared = LATER.types["DiagnosticReport"]
+    open_ = replace(declared, updatable=declared.updatable | {"contained"})
+    context = replace(LATER, types={**LATER.types, "DiagnosticReport": open_})
+    sent = [{"resourceType": "Patient", "id": "p", "gender": 7}]
+
+    with pytest.raises(InvalidContent) as refusal:
+        updated(stored(contained=sent), context=context, contained=sent)
+
+    assert [one.expression for one in refusal.value.issues] == [
+        "DiagnosticReport.contained[0].gender"
+    ]
+
+
 def test_what_is_contained_is_not_looked_at_again() -> None:
     old = stored(contained=[{"resourceType": "Patient", "id": "p", "gender": 7}])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.app.context import create_context
 from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.errors import InvalidContent, Issue
 from fhirpub.fhir.strict_json import dumps
@@ -289,3 +290,56 @@ def test_a_patient_that_is_held_need_not_be_sent(store: SqliteStore) -> None:
     assert found.held is None
     assert found.version is not None
     assert [one.diagnostics for one in found.found if one.severity == "error"] == []
+
+
+def test_what_would_be_corrected_is_found(store: SqliteStore) -> None:
+    lenient = create_context(
+        replace(Config(), fhir=FhirConfig(empty_values="drop")), clock=context_of(store).clock
+    )
+
+    found = run_to_completion(
+        try_registration(
+            lenient,
+            dumps(register_body("R-1", language="")),
+            is_xml=False,
+            asked=Asked({"mode": "", "profile": ""}),
+            type_name=TYPE,
+            tenant=TENANT,
+        )
+    )
+
+    assert found.version is not None
+    assert (found.found[0].severity, found.found[0].details) == ("warning", "value-empty")
+
+
+def test_without_an_identifier_there_is_no_id(store: SqliteStore) -> None:
+    trial = tried(store, register_body("R-1", identifier=None))
+
+    assert (trial.id, trial.version) == ("", None)
+    assert any("identifier" in one.expression for one in trial.found)
+
+
+@pytest.mark.parametrize("body", [[], "text", 7, None])
+def test_a_body_that_is_no_object_is_wrong(store: SqliteStore, body: Any) -> None:
+    trial = tried(store, body)
+
+    assert {one.severity for one in trial.found} == {"error"}
+    assert (trial.id, trial.version) == ("", None)
+
+
+@pytest.mark.parametrize("digest", [b"", None])
+async def test_remarks_stand_behind_what_a_registration_would_lead_to(
+    store: SqliteStore, digest: bytes | None
+) -> None:
+    version = await registered(store, register_body("R-1"))
+    remark = Issue.warning(ContentProblem.CODE_UNKNOWN, "a remark", "at")
+    trial = replace(tried(store, register_body("R-1")), found=[remark])
+    trial = trial if digest is None else replace(trial, digest=digest)
+
+    first, *others = await add_verdict(
+        trial, tenant=TENANT, type_name=TYPE, context=context_of(store), compare=compared
+    )
+
+    assert first.severity == "information"
+    assert f"{TYPE}/{version.id} has this identifier" in first.diagnostics
+    assert others == [remark]

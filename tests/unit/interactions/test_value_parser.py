@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fhirpub.errors import SearchTooCostly
+from fhirpub.interactions.identity.identification import identification_of
 from fhirpub.interactions.indexing.texts import shorten
 from fhirpub.interactions.search.sought import Sought
+from fhirpub.plugin_api import IdentifierRule, ValueForm
 from fhirpub.storage.criteria import Match, TextMatch, TimeMatch, TokenMatch
 from tests.unit.interactions.reading import ID, INDEXER, NOW, TENANT, Parsing
 
@@ -51,6 +55,18 @@ def test_a_token_of_no_form_is_refused_and_the_others_stay(
 ) -> None:
     assert it.values.tokens("code", value) == [TokenMatch(None, one) for one in read]
     assert it.wrong == [("code", TOKEN_RULE)]
+
+
+def test_an_identifier_with_its_type_is_found_in_each_form_of_its_value(it: Parsing) -> None:
+    rule = IdentifierRule(most=3, forms=(ValueForm(case="upper"),))
+    identification = identification_of(replace(INDEXER.type, identifier=rule))
+
+    found = it.values.typed("identifier", "urn:t|MR|a1", identification)
+
+    assert found == [
+        TokenMatch("urn:t", f"MR|{spelling}") for spelling in identification.spellings_of("a1")
+    ]
+    assert TokenMatch("urn:t", "MR|A1") in found
 
 
 def test_an_identifier_with_its_type_is_read(it: Parsing) -> None:

@@ -245,6 +245,14 @@ async def test_a_document_that_is_missing_is_no_answer(store: SqliteStore) -> No
     assert refused.value.reason == "a document is missing"
 
 
+async def test_one_of_two_documents_is_no_answer(store: SqliteStore) -> None:
+    held = a_blob(b"held")
+    version = a_version(attached=(held,), documents=(held.sha256, a_blob(b"x").sha256))
+
+    with pytest.raises(StoreUnavailable):
+        await documents_of(version, tenant_id=LAB, context=context_of(store))
+
+
 async def test_documents_of_another_tenant_are_missing(store: SqliteStore) -> None:
     blob = a_blob(b"x")
     version = a_version(documents=(blob.sha256,))

@@ -9,6 +9,7 @@ import pytest
 from fhirpub.plugin_api import Change, CompositionEvents
 from fhirpub.plugin_api.composition import author_of
 
+FORMER = "http://hl7.org/fhir/v2/0203"
 V2_0203 = "http://terminology.hl7.org/CodeSystem/v2-0203"
 
 
@@ -53,6 +54,7 @@ def test_a_name_in_one_text_is_not_split() -> None:
     [
         ([identifier("1", "MD"), identifier("2", "NI")], ("NI", "2")),
         ([identifier("1", "NNARG")], ("NNARG", "1")),
+        ([identifier("1"), identifier("2", "NI", system=FORMER)], ("NI", "2")),
         ([identifier("1"), identifier("2", "PPN")], ("PPN", "2")),
         ([identifier("1", "MD"), identifier("2")], (None, "2")),
         ([identifier("1", "DNI", system="https://registry.example/types")], ("DNI", "1")),

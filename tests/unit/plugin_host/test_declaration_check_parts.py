@@ -35,6 +35,7 @@ def problems(**fields: Any) -> list[str]:
         {"times": ("effectiveDateTime", "value.start")},
         {"codings": ("code",), "acyclic": ("hasMember",), "patient": "subject"},
         {"repeats": False, "required": True},
+        {"repeats": False, "include_in_events": True},
     ],
 )
 def test_attributes_that_are_well_formed_have_no_problem(fields: dict[str, Any]) -> None:
@@ -99,3 +100,12 @@ def test_a_part_that_is_required_names_the_element_that_refers_to_it(
 
     said = f"part result: {referred_by!r} is not the name of an element"
     assert found == [said] * is_wrong
+
+
+@pytest.mark.parametrize("name", ["identifier", "status", "patient"])
+def test_what_every_type_is_searched_by_is_not_declared(name: str) -> None:
+    parameter = SearchParameter(name=name, type="token", paths=("code",))
+
+    assert part_problems(a_part(search=(parameter,))) == [
+        f"part result: search parameter {name}: every type has it, do not declare it"
+    ]

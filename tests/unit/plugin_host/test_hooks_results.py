@@ -107,3 +107,67 @@ def test_all_problems_are_raised_at_once_one_a_line(install: Install) -> None:
         hooks.require_no_problems()
 
     assert [line.split()[1] for line in str(refused.value).splitlines()] == ["flags", "goals"]
+
+
+@pytest.mark.parametrize("returned", ["None", "7", "{}"])
+def test_a_wrapper_that_returns_no_list_is_named(install: Install, returned: str) -> None:
+    install("flags", declaring(), group=V2)
+    odd = WRAPPER[: WRAPPER.index("    return")] + f"    return {returned}\n"
+    install("odd", odd % "", group=V2)
+    hooks = PluginHooks(["flags", "odd"])
+
+    assert hooks.call("fhirpub_resource_types") == []
+    said = "the wrapper fhirpub_resource_types must return a list of what others returned"
+    assert hooks.problems == {"odd": [f"{hooks.sources['odd'].where}: {said}"]}
+
+
+def test_a_wrapper_that_adds_to_a_tuple_is_named_with_what_it_adds(install: Install) -> None:
+    install("flags", declaring(), group=V2)
+    odd = WRAPPER[: WRAPPER.index("    return")] + "    return (*found, [7])\n"
+    install("odd", odd % "", group=V2)
+    hooks = PluginHooks(["flags", "odd"])
+
+    found = hooks.declared("fhirpub_resource_types", ResourceType)
+
+    assert [plugin for plugin, _ in found] == ["flags"]
+    said = "fhirpub_resource_types must return a list of ResourceType, not int"
+    assert hooks.problems == {"odd": [f"{hooks.sources['odd'].where}: {said}"]}
+
+
+# What cannot be imported
+
+
+def problem_of(source: str, install: Install) -> str:
+    install("flags", source)
+    ((problem,),) = PluginHooks(["flags"]).problems.values()
+    return problem
+
+
+def test_a_plugin_that_python_cannot_read_is_named_with_the_line(install: Install) -> None:
+    problem = problem_of("import os\n\nx = = 1\n", install)
+
+    assert "cannot be imported: SyntaxError: invalid syntax" in problem
+    assert problem.endswith(" (in trial_dist_flags.py, line 3)")
+
+
+def test_a_plugin_that_fails_while_it_is_imported_is_named_with_the_line(install: Install) -> None:
+    problem = problem_of("x = 1\n1 / 0\n", install)
+
+    assert problem.endswith(
+        "cannot be imported: ZeroDivisionError: division by zero (in trial_dist_flags.py, line 2)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fhirpub_resource_type", "; did you mean fhirpub_resource_types"),
+        ("fhirpub_zzz", "; hooks are fhirpub_"),
+    ],
+)
+def test_a_hook_that_there_is_not_is_named_with_those_that_there_are(
+    install: Install, name: str, words: str
+) -> None:
+    source = declaring().replace("def fhirpub_resource_types", f"def {name}")
+
+    assert f"{name} is not a hook{words}" in problem_of(source, install)

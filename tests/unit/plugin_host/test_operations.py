@@ -118,3 +118,31 @@ def test_an_operation_on_a_resource_may_follow_references(install: Install) -> N
     (found,) = operations(enabling("one"))["DiagnosticReport"]
 
     assert found.operation.includes == ("DiagnosticReport:result",)
+
+
+def test_an_operation_on_a_type_follows_no_references(install: Install) -> None:
+    install("one", OPERATION % "{'on_instance': False}", group=V2)
+
+    (found,) = operations(enabling("one"))["DiagnosticReport"]
+
+    assert (found.operation.on_instance, [*found.operation.includes]) == (False, [])
+
+
+def test_two_plugins_may_have_operations_of_one_type(install: Install) -> None:
+    install("one", OPERATION % "{}", group=V2)
+    install("two", OPERATION % "{'code': 'copy'}", group=V2)
+
+    found = operations(enabling("one", "two"))["DiagnosticReport"]
+
+    assert [(one.plugin, one.operation.code) for one in found] == [
+        ("one", "print"),
+        ("two", "copy"),
+    ]
+
+
+def test_an_operation_that_a_plugin_declares_twice_is_refused(install: Install) -> None:
+    install("one", OPERATION % "{}, {'title': 'other'}", group=V2)
+
+    (line,) = refusal_of(operations, "one")
+
+    assert line.endswith("operation 'print' of DiagnosticReport is already of plugin one")

@@ -158,3 +158,9 @@ def test_the_time_is_proportional_to_the_length(name: str) -> None:
     half = min(seconds(whole[: len(whole) // 2]) for _ in range(3))
 
     assert min(seconds(whole) for _ in range(3)) < 3 * half + 0.1
+
+
+def test_of_two_arrays_of_entries_the_first_is_read() -> None:
+    found = found_in(b'{"entry":[{"a":1}],"entry":[{"b":2},{"c":3}]}')
+
+    assert (len(found.entries), found.array) == (1, (9, 18))

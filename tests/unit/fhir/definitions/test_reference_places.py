@@ -74,3 +74,18 @@ def test_an_element_that_leads_to_no_reference_is_no_place() -> None:
 def test_each_resource_type_has_its_own_places() -> None:
     assert {"subject", "performer"} <= places()["Observation"].keys()
     assert "subject" not in places()["Patient"]
+
+
+def test_a_property_of_any_content_is_no_place() -> None:
+    subject = {"$ref": "urn:x#/$defs/Reference"}
+    properties: dict[str, Any] = {
+        "resourceType": {"const": "X"},
+        "open": True,
+        "list": {"type": "array", "items": True},
+        "subject": {"type": "array", "items": subject},
+    }
+    defined = {"Reference": {"properties": {"reference": {"type": "string"}}}}
+
+    found = reference_places({"urn:x": {"properties": properties, "$defs": defined}})
+
+    assert found == {"X": {"subject": {}}}

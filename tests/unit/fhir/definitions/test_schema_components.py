@@ -87,3 +87,61 @@ def test_only_a_resource_has_an_id(short: dict[str, Any]) -> None:
 def test_what_r4_requires_is_required_unless_it_is_left_out(short: dict[str, Any]) -> None:
     assert set(short["Observation"]["required"]) == {"resourceType", "code"}
     assert "required" not in short["CodeableConcept"]
+
+
+def test_a_decimal_has_the_format_of_which_generators_keep_all_digits(
+    short: dict[str, Any],
+) -> None:
+    value = short["Quantity"]["properties"]["value"]
+
+    assert (value["type"], value["format"]) == ("number", "double")
+
+
+def test_a_list_of_codes_and_a_constant_are_texts(short: dict[str, Any]) -> None:
+    properties = short["Observation"]["properties"]
+
+    assert properties["status"]["type"] == "string"
+    assert "final" in properties["status"]["enum"]
+    assert properties["resourceType"] == {"type": "string", "const": "Observation"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "fits"),
+    [
+        ({"resourceType": "Flag", "status": "active"}, True),
+        ({"resourceType": 5}, False),
+        ({"status": "active"}, False),
+        ([], False),
+    ],
+)
+def test_a_resource_of_any_type_has_the_name_of_its_type(
+    short: dict[str, Any], resource: Any, *, fits: bool
+) -> None:
+    assert fitting("Resource", short).is_valid(resource) is fits
+
+
+def test_objects_may_have_what_is_left_out(short: dict[str, Any]) -> None:
+    assert short["Anything"].keys() == {"description"}
+    assert short["Observation"]["additionalProperties"] == ref("Anything")
+
+
+def test_entries_of_a_bundle_differ_by_the_types_of_their_resources() -> None:
+    known = components(
+        own_schemas().by_id, ["Bundle", "Patient", "Observation"], entries=["Patient"]
+    )
+
+    assert known["Bundle.entry"]["properties"]["resource"] == ref("Bundle.entry.resource")
+    assert known["Bundle.entry.resource"] == {
+        "anyOf": [ref("Patient")],
+        "discriminator": {
+            "propertyName": "resourceType",
+            "mapping": {"Patient": "#/components/schemas/Patient"},
+        },
+    }
+
+
+def test_all_that_is_referred_to_is_there(short: dict[str, Any]) -> None:
+    text = json.dumps(short)
+    named = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
+
+    assert named - short.keys() == set()

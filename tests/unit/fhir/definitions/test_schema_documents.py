@@ -63,6 +63,18 @@ def test_a_schema_of_a_plugin_is_not_changed_itself() -> None:
     assert "$id" not in OWN
 
 
+def test_a_schema_of_a_plugin_gets_its_id() -> None:
+    assert documents({"Claim": OWN})[f"{URN}Claim"]["$id"] == f"{URN}Claim"
+
+
+def test_a_property_with_the_name_of_a_reference_stays() -> None:
+    own = {**OWN["properties"], "$ref": {"$ref": "#/$defs/other"}}
+
+    known = documents({"Claim": {**OWN, "properties": own}})[f"{URN}Claim"]
+
+    assert known["properties"]["$ref"] == {"$ref": f"{URN}Claim#/$defs/other"}
+
+
 def test_a_type_with_a_schema_gets_no_second_one() -> None:
     with pytest.raises(ConfigurationError, match="there is a schema for Patient already"):
         documents({"Patient": {"properties": {"resourceType": {"const": "Patient"}}}})

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jsonschema_rs
 import pytest
 
+from fhirpub.fhir.definitions.value_schemas import HASH, LIMITS, Schema, shape, text, whole
 from fhirpub.fhir.schema import own_schemas
 
 SCHEMAS = own_schemas()
@@ -94,7 +98,7 @@ def test_a_whole_number_keeps_within_its_limits(
 
 
 @pytest.mark.parametrize(
-    ("type_name", "text", "accepted"),
+    ("type_name", "value", "accepted"),
     [
         ("string", "tab \t, CR \r and LF \n", True),
         ("string", "\u0000", False),
@@ -125,9 +129,9 @@ def test_a_whole_number_keeps_within_its_limits(
     ],
 )
 def test_a_text_has_the_characters_and_the_shape_of_its_type(
-    type_name: str, text: str, *, accepted: bool
+    type_name: str, value: str, *, accepted: bool
 ) -> None:
-    assert SCHEMAS.accepts_primitive(type_name, text) is accepted
+    assert SCHEMAS.accepts_primitive(type_name, value) is accepted
 
 
 @pytest.mark.parametrize(
@@ -135,3 +139,69 @@ def test_a_text_has_the_characters_and_the_shape_of_its_type(
 )
 def test_a_string_has_at_most_a_megabyte(length: int, *, accepted: bool) -> None:
     assert SCHEMAS.accepts_primitive("string", "x" * length) is accepted
+
+
+def fits(schema: Schema, value: Any) -> bool:
+    return jsonschema_rs.Draft202012Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("ab", True),
+        ("ba", True),
+        ("abc", False),
+        ("a", False),
+        ("ab\n", False),
+        ("", False),
+        (1, False),
+    ],
+)
+def test_a_shape_is_of_a_whole_text(value: Any, *, expected: bool) -> None:
+    assert fits(shape("[a-b]{2}", "ab"), value) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("a", True), ("", False), ("x" * 1_048_577, False), ("a!", False), (1, False)],
+)
+def test_a_text_has_no_forbidden_character_and_a_limited_length(
+    value: Any, *, expected: bool
+) -> None:
+    assert fits(text("!"), value) is expected
+
+
+def test_more_may_be_demanded_of_a_text() -> None:
+    schema = text("!", maxLength=64)
+
+    assert (schema["type"], schema["minLength"], schema["maxLength"]) == ("string", 1, 64)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, False), (1, True), (2_147_483_647, True), (2_147_483_648, False), (1.5, False)],
+)
+def test_a_whole_number_has_a_least_and_a_largest_value(value: Any, *, expected: bool) -> None:
+    assert fits(whole(1), value) is expected
+    assert whole(1)["fhirInteger"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "words"),
+    [
+        ("one", "1", "2", "must be 1"),
+        ("positive", 0.1, 0, "must be more than 0"),
+        ("ucum", "http://unitsofmeasure.org", "urn:x", "must be http://unitsofmeasure.org"),
+        ("unsigned", 0, -0.1, "must not be negative"),
+        ("whole", 2, 2.5, "must be a whole number"),
+    ],
+)
+def test_a_limit_demands_what_its_words_are(name: str, right: Any, wrong: Any, words: str) -> None:
+    said, schema = LIMITS[name]
+
+    assert said == words
+    assert (fits(schema, right), fits(schema, wrong)) == (True, False)
+
+
+def test_a_hash_is_any_text_that_is_not_empty() -> None:
+    assert (fits(HASH, "any"), fits(HASH, ""), fits(HASH, 1)) == (True, False, False)

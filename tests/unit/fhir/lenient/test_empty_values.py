@@ -129,3 +129,10 @@ def test_nothing_empty_is_left_and_nothing_is_removed_without_a_place(
 @pytest.mark.parametrize("content", [None, [], "", 1, [None]])
 def test_what_is_no_object_is_left_alone(content: Any) -> None:
     assert list(remove_empty_values(content)) == []
+
+
+@pytest.mark.parametrize("kind", [{}, {"resourceType": 5}, {"resourceType": "Ana Example"}])
+def test_without_the_name_of_a_type_a_place_begins_with_the_element(kind: dict[str, Any]) -> None:
+    [issue] = remove_empty_values({**kind, "gender": None})
+
+    assert issue.expression == "gender"

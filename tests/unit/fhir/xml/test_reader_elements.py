@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fhirpub.fhir import strict_json
 from fhirpub.fhir.strict_json import loads
+from fhirpub.fhir.xml import reader
 from fhirpub.fhir.xml.reader import read_xml
 from tests.unit.fhir.xml.reading import refused, words, xml
 
@@ -125,3 +127,36 @@ def test_an_entity_that_xml_does_not_have_is_named_with_its_line() -> None:
     [(_place, rule)] = words(xml("\n&nbsp;"))
 
     assert rule.startswith("the body uses an entity that XML does not have (line 2, ")
+
+
+def test_a_body_may_not_have_more_values_than_one_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = xml('<name><given value="a"/><given value="b"/></name>')
+    monkeypatch.setattr(strict_json, "MAX_NODES", 6)
+    assert read_xml(body)["name"] == [{"given": ["a", "b"]}]
+
+    monkeypatch.setattr(strict_json, "MAX_NODES", 5)
+    assert codes(body) == ["body-too-complex"]
+
+
+@pytest.mark.parametrize("allowed", [7, 6])
+def test_a_body_with_too_many_signs_of_markup_is_not_parsed(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_MAX_MARKUP_TOKENS", allowed)
+    body = xml("<name><given/><given/><given/></name>")  # seven signs
+
+    assert codes(body) == (["body-too-complex"] if allowed < 7 else ["value-empty"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (xml('<active value="true"/>', more=' id="a"'), "Patient"),
+        (xml('<contained><Device id="a"/></contained>'), "Patient.contained[0]"),
+        (xml('<contained id="a"><Device/></contained>'), "Patient.contained[0]"),
+    ],
+)
+def test_a_resource_has_no_attributes(body: bytes, place: str) -> None:
+    assert [(one.expression, str(one.details)) for one in refused(body)] == [
+        (place, "element-unknown")
+    ]

@@ -133,3 +133,14 @@ def test_any_place_may_be_wrong_in_any_resource(
     resource: dict[str, Any], wrong_places: list[str]
 ) -> None:
     assert places(resource, wrong_places)[: len(wrong_places)] == wrong_places
+
+
+def test_what_is_wrong_beside_a_primitive_is_removed_there() -> None:
+    resource = {"a": "x", "_a": {"id": "i", "extension": 5}}
+
+    assert places(resource, [".a.extension"], ".b") == [".a.extension", ".b"]
+    assert resource == {"a": "x", "_a": {"id": "i"}}
+
+
+def test_a_place_behind_the_end_of_a_list_is_none() -> None:
+    assert places({"a": [1]}, [".a[1].b"], ".b") == [".a[1].b", ".b"]

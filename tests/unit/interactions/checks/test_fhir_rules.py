@@ -65,3 +65,10 @@ def test_what_a_part_of_create_contains_has_the_type_that_references_to_it_name(
     assert [place for place, _rule in places(broken_fhir_rules(submission))] == [
         "DiagnosticReport.contained[0].managingOrganization.type"
     ]
+
+
+def test_two_contained_resources_with_one_id_are_wrong() -> None:
+    one = {"resourceType": "Group", "id": "g", "type": "person", "actual": True}
+    changes = {"contained": [one, dict(one)], "basedOn": [{"reference": "#g"}]}
+
+    assert f"{REPORT}.contained[1].id" in found(report_changes=changes)

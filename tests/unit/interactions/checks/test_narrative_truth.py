@@ -57,6 +57,16 @@ def test_documents_contradict_where_they_are_shown() -> None:
     assert not contradicted("<p>See blood count</p>", presentedForm=again)
 
 
+@pytest.mark.parametrize("name", ["title", "url", "hash", "creation"])
+def test_what_a_document_was_known_by_contradicts_where_it_is_shown(name: str) -> None:
+    text = {"status": "generated", "div": "<div>2026-11-20T10:05:00Z is the value</div>"}
+    before = {"text": text, "presentedForm": [{name: "2026-11-20T10:05:00Z"}]}
+    after = {**before, "presentedForm": [{name: "2026-11-21T10:05:00Z"}]}
+
+    assert is_contradicted(before, after, {"presentedForm"}, ["presentedForm"])
+    assert not is_contradicted(after, before, {"presentedForm"}, ["presentedForm"])
+
+
 def test_a_narrative_that_the_update_brings_is_its_own() -> None:
     assert not contradicted("x", text={"status": "generated", "div": "<div/>"}, conclusion="y")
 

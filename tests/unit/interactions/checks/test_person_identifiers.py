@@ -75,3 +75,12 @@ def test_an_organization_is_no_person() -> None:
     submission = submitted(organization_changes={"identifier": [number("1"), number("2")]})
 
     assert places(ambiguous_persons(submission, replace(CONTEXT, config=config))) == []
+
+
+def test_patients_of_a_part_that_repeats_stand_for_no_persons() -> None:
+    config = replace(CONTEXT.config, patients=PatientsConfig(person_systems=[FIRST]))
+    submission = submitted(patient_changes={"identifier": [number("1"), number("2")]})
+    declared = {name: replace(one, repeats=True) for name, one in submission.declared.items()}
+    repeating = replace(submission, declared=declared)
+
+    assert places(ambiguous_persons(repeating, replace(CONTEXT, config=config))) == []

@@ -4,53 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from fhirpub.interactions.erasure.erase import Erased, Eraser
 from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.storage.contract import Version
-from fhirpub.storage.erasure.contract import Erasure, Hold
+from fhirpub.storage.erasure.contract import Hold
 from fhirpub.storage.erasure.tombstones import is_erased, tombstone_of
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.samples import new_id, successor
 from tests.bodies import register_body
 from tests.panels import panel, result
+from tests.unit.interactions.erasure.erasers import begun, eraser, latest, order, orders
 from tests.unit.interactions.erasure.registered import (
     NOW,
     OTHER_TENANT,
     TENANT,
     TYPE,
-    context_of,
     registered,
 )
-
-
-def eraser(store: SqliteStore, **changes: Any) -> Eraser:
-    given: dict[str, Any] = {"tenant": TENANT, "context": context_of(store), **changes}
-    return Eraser(store=store, strip=lambda body: body, **given)
-
-
-def order(id_: str, **changes: Any) -> Erasure:
-    given: dict[str, Any] = {"tenant": TENANT.id, "operator": "eve", "reason": "case 7", **changes}
-    return Erasure(**{"type": TYPE, "id": id_, "ordered": NOW, **given})
-
-
-async def begun(store: SqliteStore, id_: str, **changes: Any) -> Erased:
-    """Erase without the deliveries, for which a relay is waited."""
-    return (await eraser(store).begin(order(id_, **changes))).erased
-
-
-async def orders(store: SqliteStore) -> list[Erasure]:
-    return [*await store.erasures(tenant=TENANT.id)]
-
-
-async def latest(store: SqliteStore, id_: str) -> Version:
-    found = await store.latest(TENANT.id, id_)
-    assert found is not None
-    return found
 
 
 @pytest.fixture
@@ -120,6 +93,36 @@ async def test_all_versions_and_members_are_erased(store: SqliteStore, report: V
         assert b"resourceType" not in found.body
     for member in report.members:
         assert is_erased(await latest(store, member.id))
+
+
+async def test_a_member_has_a_tombstone_of_the_number_of_its_resource(
+    store: SqliteStore, report: Version
+) -> None:
+    await store.add(TENANT.id, successor(report, members=()))
+
+    await begun(store, report.id)
+
+    stands = [await latest(store, member.id) for member in report.members]
+    assert [(one.version, is_erased(one), one.members) for one in stands] == [(3, True, ())] * 2
+    assert [tombstone_of(one).reason for one in stands] == ["", ""]
+
+
+async def test_as_many_bytes_are_erased_as_were_planned(
+    store: SqliteStore, report: Version
+) -> None:
+    plan = await eraser(store).plan(report.id)
+
+    assert (await begun(store, report.id)).bytes == plan.bytes == report.size
+
+
+async def test_the_plan_for_what_is_erased_names_its_tombstone(
+    store: SqliteStore, report: Version
+) -> None:
+    await begun(store, report.id)
+
+    plan = await eraser(store).plan(report.id)
+
+    assert (plan.version, plan.versions, plan.members, plan.bytes) == (2, 0, 0, 0)
 
 
 async def test_the_tombstone_says_who_ordered_it_and_why(

@@ -178,6 +178,13 @@ def test_a_type_that_is_not_served_is_refused(context: Context) -> None:
     )
 
 
+def test_a_type_that_only_comes_with_others_is_refused(context: Context) -> None:
+    assert "Observation" in context.searched
+    assert refusal(context, "Observation after 10 days").endswith(
+        "Observation is no enabled type of resources"
+    )
+
+
 def test_statuses_that_a_type_never_has_are_refused(context: Context) -> None:
     text = "DiagnosticReport?status=active,final,draft after 10 days"
 

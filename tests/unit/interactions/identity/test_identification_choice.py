@@ -209,6 +209,7 @@ def test_a_search_with_a_system_looks_for_one_form() -> None:
     rule = several(forms=(UPPER, ValueForm(system="urn:t", case="lower")))
 
     assert rule.matches_of([TokenMatch("urn:s", "a")]) == [TokenMatch("urn:s", "A")]
+    assert rule.matches_of([TokenMatch("", "Ab")]) == [TokenMatch("", "Ab")]
 
 
 def test_without_forms_a_search_stays_as_it_is() -> None:

@@ -14,10 +14,11 @@ from fhirpub.interactions.identity import stored_rules
 from fhirpub.interactions.identity.stored_rules import (
     changed_rules,
     described_rules,
+    is_found,
     refuse_other_keys,
 )
 from fhirpub.plugin_api import IdentifierRule, ResourceType, ValueForm
-from fhirpub.storage.contract import KEY_RULES, Version
+from fhirpub.storage.contract import KEY_RULES, SearchQuery, Version
 from fhirpub.storage.erasure import contract
 from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -112,9 +113,10 @@ async def test_a_rule_that_leaves_all_keys_as_they_are_is_taken(filled: SqliteSt
     await refuse_other_keys(filled, types(Flag=UPPER), {})
 
 
-async def test_a_rule_that_did_not_change_is_not_compared(filled: SqliteStore) -> None:
+async def test_a_store_is_not_read_for_a_rule_that_did_not_change(filled: SqliteStore) -> None:
     await stored(filled, "a-1")
     before = described_rules(types(Flag=UPPER), {})
+    await filled.stop()
 
     await refuse_other_keys(filled, types(Flag=UPPER), before)
 
@@ -239,3 +241,12 @@ async def test_what_is_erased_and_what_is_not_are_counted_together(filled: Sqlit
     await stored(filled, "A-2")
 
     assert "2 of 3 resources" in await refusal(filled, {}, Flag=UPPER)
+
+
+async def test_a_search_finds_something_if_any_tenant_has_it(filled: SqliteStore) -> None:
+    query = SearchQuery(type="Flag", limit=1, count_up_to=0)
+    assert not await is_found(query, [LAB, OTHER], filled)
+    await stored(filled, "a-1", tenant=OTHER)
+
+    assert await is_found(query, [LAB, OTHER], filled)
+    assert not await is_found(query, [LAB], filled)

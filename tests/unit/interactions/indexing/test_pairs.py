@@ -207,3 +207,14 @@ def test_each_item_of_an_element_that_repeats_has_its_pairs() -> None:
 
     for code, is_found in (("a", True), ("b", True), ("v", False)):
         assert finds(it, "both", TokenMatch("s", code), "s|v", found) == is_found
+
+
+@pytest.mark.parametrize("number", [0, -1, 1])
+def test_a_pair_with_any_number_is_stored(number: int) -> None:
+    it = searched(*COUNTS)
+
+    values = encoded(it, component=[{"code": coded("a"), "valueInteger": number}])
+
+    code = TokenMatch("s", "a")
+    assert finds(it, "component-code-count", code, f"{number}", values)
+    assert not finds(it, "component-code-count", code, f"{number + 1}", values)

@@ -74,6 +74,7 @@ def test_only_patients_are_persons() -> None:
 
     assert persons_of(parts, SYSTEMS, TENANT) == {"patient": PERSON}
     assert persons_of(parts, (), TENANT) == {}
+    assert persons_of({"patient": patient()}, SYSTEMS, TENANT) == {}
 
 
 @given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1), st.text(min_size=1))

@@ -16,6 +16,8 @@ from fhirpub.interactions.indexing.texts import (
 )
 from fhirpub.interactions.indexing.texts import (
     MAX_TEXT,
+    exact_text,
+    exact_under,
     normalize_text,
     shorten,
     texts_of,
@@ -37,6 +39,8 @@ Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
         ("Straße", "strasse"),
         ("Łukasz Źrebiec", "lukasz zrebiec"),
         ("Søren Ærø", "soren aero"),
+        ("Œuvre Ħal", "oeuvre hal"),
+        ("\u2018A\u02bc \u2014 B\u2212C", "'a' - b-c"),
         ("IŞIK", "isik"),
         ("ışık", "isik"),
         ("İpek", "ipek"),
@@ -152,3 +156,11 @@ def test_long_texts_that_begin_alike_stay_different() -> None:
     one, other = ("x" * (KEPT + 1) + end for end in "ab")
 
     assert shorten(one) != shorten(other)
+
+
+def test_a_text_as_it_was_written_has_a_name_and_a_kind_of_its_own() -> None:
+    long = "x" * (KEPT + 1)
+
+    assert exact_under("name") == "name:exact"
+    assert exact_text("Ash Down", "family") == "family|Ash Down"
+    assert exact_text(long, "") == f"|{shorten(long)}"

@@ -263,3 +263,11 @@ def test_the_parts_of_a_name_are_kept_with_their_kinds() -> None:
 
 def test_a_text_of_blanks_is_nothing() -> None:
     assert taken("string", "  ") == []
+
+
+def test_one_of_several_quantities_stands_under_each_way_to_write_its_unit() -> None:
+    item = {"value": 5, "unit": "tablets", "code": "TAB", "system": "urn:units"}
+
+    names = [name for name, *_place in taken("quantity", item, name="a.b")]
+
+    assert names == ["a.b", "a.b:|TAB", "a.b:|tablets", "a.b:urn:units|TAB"]

@@ -6,6 +6,12 @@ from fhirpub.interactions.patients.declaration import PATIENTS
 
 
 def test_patients_are_searched_by_their_names_and_birth_date() -> None:
+    assert [one.definition.rpartition("/")[2] for one in PATIENTS.search] == [
+        "Patient-name",
+        "individual-family",
+        "individual-given",
+        "individual-birthdate",
+    ]
     assert [(one.name, one.type, *one.paths) for one in PATIENTS.search] == [
         ("name", "string", "name"),
         ("family", "string", "name.family"),

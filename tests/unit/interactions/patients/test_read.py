@@ -133,6 +133,13 @@ async def test_a_patient_of_one_report_has_no_version_of_that(plain: Ward) -> No
     await refusal(plain, id_of(report), f"{report.id}.1")
 
 
+@pytest.mark.parametrize("number", ["0", "2", "01", "9" * 9, "9" * 10, "9" * 30, "x", "-1"])
+async def test_a_statement_that_there_is_not_is_not_known(ward: Ward, number: str) -> None:
+    report = await ward.report("R-1", person((NATIONAL, "1")))
+
+    await refusal(ward, id_of(report), f"{report.id}.{number}")
+
+
 async def test_each_statement_can_be_read(ward: Ward) -> None:
     first, second = await twice(ward)
 

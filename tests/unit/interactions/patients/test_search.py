@@ -67,6 +67,26 @@ async def found(ward: Ward, *criteria: Any, **changes: Any) -> list[str]:
     return families((await search(ward, *criteria, **changes)).versions)
 
 
+async def test_a_page_that_is_full_after_a_batch_has_more_behind_it(
+    ward: Ward, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "_BATCH", 1)
+    for number in range(3):
+        await ward.report(f"R-{number}", person((NATIONAL, f"{number}")))
+
+    pages = [await search(ward, limit=limit) for limit in (2, 3)]
+
+    assert [(len(one.versions), one.more) for one in pages] == [(2, True), (3, False)]
+
+
+async def test_a_patient_of_one_report_is_found_by_its_id_if_all_else_holds(plain: Ward) -> None:
+    report = await plain.report("R-1", person(name=called("Ash")))
+    ids = frozenset({id_of(report)})
+
+    assert await found(plain, named("ash"), ids=ids) == ["Ash"]
+    assert await found(plain, named("birch"), ids=ids) == []
+
+
 async def a_few(ward: Ward) -> None:
     """Register reports of three persons, the first under two names."""
     await ward.report("R-1", person((NATIONAL, "1"), name=called("Ash")))

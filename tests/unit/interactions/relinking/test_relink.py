@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.fhir.times import instant
 from fhirpub.interactions.indexing import limits
-from fhirpub.interactions.patients.parts import PROVENANCE
+from fhirpub.interactions.patients.parts import PROVENANCE, sources_of_type
 from fhirpub.interactions.relinking import relink as relink_module
 from fhirpub.interactions.relinking.corrections import Target
 from fhirpub.interactions.relinking.relink import NotMovable, Relink, plan_relink
@@ -185,11 +186,23 @@ async def test_the_time_is_behind_that_of_the_last_version(ward: Ward, report: V
 
 
 async def test_a_report_that_is_there_already_stays_as_it_is(ward: Ward, report: Version) -> None:
-    await ward.moved_to(report, NATIONAL, "2")
-    again = await ward.moved_to(report, NATIONAL, "2")
+    with capture_logs() as lines:
+        await ward.moved_to(report, NATIONAL, "2")
+        again = await ward.moved_to(report, NATIONAL, "2")
 
     assert (again.is_needed, again.version, again.before) == (False, 2, again.after)
     assert (await newest(ward, report.id)).version == 2
+    assert [(one["event"], one["version"]) for one in lines] == [
+        ("resource moved to another patient", 2)
+    ]
+
+
+async def test_its_documents_stay_in_it(ward: Ward, report: Version) -> None:
+    assert report.attached
+
+    await ward.moved_to(report, NATIONAL, "2")
+
+    assert (await newest(ward, report.id)).attached == report.attached
 
 
 async def test_a_report_with_a_reference_alone_states_nothing(ward: Ward, report: Version) -> None:
@@ -235,6 +248,21 @@ async def test_a_result_moves_with_its_report(ward: Ward, report: Version) -> No
     )
 
 
+async def test_a_result_of_a_type_that_is_registered_too_moves_with_its_report(
+    ward: Ward, report: Version
+) -> None:
+    (member,) = report.members
+    types = {**ward.context.types, "Observation": ward.context.types["Immunization"]}
+
+    with pytest.raises(NotMovable, match="came with another resource"):
+        await plan_relink(
+            member.id,
+            target(ward),
+            tenant=ward.tenant,
+            context=replace(ward.context, types=types),
+        )
+
+
 async def test_what_was_erased_cannot_be_moved(ward: Ward, report: Version) -> None:
     await erase(ward.store, report, *report.members)
 
@@ -249,6 +277,17 @@ async def test_a_report_without_a_patient_cannot_be_moved(ward: Ward, report: Ve
 
     assert await refusal(ward, alone.id) == (
         f"DiagnosticReport/{alone.id} came with no patient: it cannot be moved"
+    )
+
+
+async def test_a_report_with_several_patients_cannot_be_moved(
+    ward: Ward, report: Version, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = [*sources_of_type(report.type, ward.context)] * 2
+    monkeypatch.setattr(relink_module, "sources_of_type", lambda *_named: twice)
+
+    assert await refusal(ward, report.id) == (
+        f"DiagnosticReport/{report.id} came with several patients: it cannot be moved"
     )
 
 

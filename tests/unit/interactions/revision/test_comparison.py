@@ -147,7 +147,9 @@ async def test_the_response_to_a_repetition_shows_the_newest_version(
     again = await revised(ward, report, numbered(1), numbered(2))
 
     short = answer(again)["parameter"][0]["resource"]
+    meta = json.loads(again.version.body)["meta"]
     assert (again.created, short["meta"]["versionId"]) == (False, "2")
+    assert short["meta"]["lastUpdated"] == meta["lastUpdated"]
 
 
 async def test_remarks_follow_what_was_done(ward: Ward, report: Version) -> None:
@@ -262,3 +264,17 @@ async def test_only_with_a_clinical_state_flow_a_final_report_stays_final(
         assert place == "DiagnosticReport.status"
     else:
         assert (await revised(ward, report, numbered(1), status="preliminary")).created
+
+
+async def test_a_status_that_no_update_may_have_is_refused_once(
+    ward: Ward, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = await registered(ward, numbered(1), status="final")
+    context = ward.context
+    flow = {"diagnosticreport": TypeConfig(state_flow="clinical")}
+    config = replace(context.config, by_type=flow)
+    monkeypatch.setattr(Ward, "context", property(lambda _ward: replace(context, config=config)))
+    served = context.types[REPORT]
+    one = min(served.create_statuses - served.update_statuses)
+
+    assert len(await refused(ward, report, numbered(1), status=one)) == 1

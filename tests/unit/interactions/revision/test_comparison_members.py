@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from fhirpub.interactions.revision.comparison import members_of, revisable
+from fhirpub.interactions.revision.comparison import (
+    Stored,
+    compare,
+    members_of,
+    revisable,
+)
+from fhirpub.plugin_api import Change, Event
 from fhirpub.storage.contract import Version
+from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.samples import successor
 from tests.panels import specimen
@@ -118,3 +126,46 @@ async def test_a_report_from_before_its_system_was_declared_keeps_its_own_patien
     assert id_of(changed.version) == id_of(report) == id_of(member)
     person_id = ward.tenant.person_id(NATIONAL, "1")
     assert ["subject", person_id, "Patient"] in json.loads(member.search)
+
+
+async def test_a_function_of_events_gets_the_version_before_and_the_parts(ward: Ward) -> None:
+    report = await registered(ward, numbered(1))
+    seen: list[Change] = []
+
+    def events(change: Change) -> list[Event]:
+        seen.append(change)
+        return []
+
+    context = ward.context
+    types = {**context.types, REPORT: replace(context.types[REPORT], events=events)}
+    candidate = candidate_of(ward, body_of(numbered(1), status="final")).version
+    known = {one.id: one for one in report.members}
+    compare(
+        replace(context, types=types),
+        candidate,
+        Stored(report, report.parts, report.parts, ward.tenant, known),
+    )
+
+    (change,) = seen
+    assert change.before is not None
+    assert (change.before["status"], change.after["status"]) == ("preliminary", "final")
+    assert (change.id, change.version) == (report.id, 2)
+    assert {"patient", "organization"} <= change.parts.keys()
+    assert change.identifier == {"system": report.system, "value": report.value}
+
+
+async def test_a_result_that_was_erased_begins_above_its_tombstone(ward: Ward) -> None:
+    report = await registered(ward, numbered(1))
+    (member,) = report.members
+    husk = husk_of(replace(member, version=4), Tombstone(version=4, at=5))
+    candidate = candidate_of(ward, body_of(numbered(1), status="final")).version
+
+    revision = compare(
+        ward.context,
+        candidate,
+        Stored(report, report.parts, report.parts, ward.tenant, {member.id: husk}),
+    )
+
+    assert revision.version is not None
+    (again,) = revision.version.members
+    assert (again.version, again.created) == (5, revision.version.updated)

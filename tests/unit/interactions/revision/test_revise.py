@@ -6,6 +6,7 @@ import pytest
 
 from fhirpub.errors import BrokenRule, VersionReplaced
 from fhirpub.storage.contract import Version
+from tests.bodies import document
 from tests.unit.interactions.patients.people import Ward
 from tests.unit.interactions.revision.revising import numbered, registered, revised
 
@@ -71,3 +72,13 @@ async def test_what_is_revised_is_stored(ward: Ward, report: Version) -> None:
     member = await ward.store.latest(ward.tenant.id, report.members[0].id)
     assert member is not None
     assert (member.version, b"7.5" in member.body) == (2, True)
+
+
+async def test_a_document_that_a_revision_brings_is_stored(ward: Ward, report: Version) -> None:
+    large = document(b"%PDF-" + b"x" * 200_000)
+
+    changed = await revised(ward, report, numbered(1), presentedForm=[large])
+
+    assert changed.version.documents == (large["hash"],)
+    found = await ward.store.blobs(ward.tenant.id, changed.version.documents)
+    assert [*found] == [large["hash"]]

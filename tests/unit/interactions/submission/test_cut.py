@@ -17,6 +17,7 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.register import Candidate, prepare_registration
+from fhirpub.interactions.submission import cut as cutting
 from fhirpub.interactions.submission.cut import (
     MAX_CUTS,
     MIN_CUT,
@@ -184,6 +185,23 @@ def test_what_is_wrong_stays_wrong(change: Callable[[bytes], bytes]) -> None:
 
     assert not isinstance(found, Candidate)
     assert not isinstance(prepared(raw), Candidate)
+
+
+@pytest.mark.parametrize("before", range(12))
+def test_a_document_is_found_across_the_end_of_what_is_searched_at_a_time(
+    before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutting, "_SEARCHED_BYTES", 12)
+    raw = b" " * before + b'{"data":"' + BASE64.encode() + b'"}'
+
+    assert [*cut(raw)[1].values()] == [LARGE]
+
+
+@pytest.mark.parametrize("first", [b'"data":1', b'"data":{}', b'"x":"data"', b'"data":""'])
+def test_a_document_is_found_behind_the_same_name_of_something_else(first: bytes) -> None:
+    raw = b"{" + first + b',"y":{"data":"' + BASE64.encode() + b'"}}'
+
+    assert [*cut(raw)[1].values()] == [LARGE]
 
 
 def test_at_most_a_hundred_places_are_looked_at() -> None:

@@ -74,3 +74,19 @@ def test_a_resource_alone_is_refused_with_where_it_is_sent() -> None:
     assert issue.diagnostics.endswith(
         "is a Basic: send it to Basic itself (create), or here as the resource of the entry basic"
     )
+
+
+def test_an_entry_that_is_wrong_and_repeated_is_refused_for_both() -> None:
+    entries = [
+        {"name": "basic", "resource": {"resourceType": "Basic"}},
+        {"name": "author", "resource": {"resourceType": "Patient"}},
+        {"name": "author", "resource": {"resourceType": "Practitioner", "id": "a"}},
+        {"name": "witness", "resource": {"resourceType": "Practitioner", "id": "b"}},
+    ]
+
+    submission = from_parameters({"resourceType": "Parameters", "parameter": entries}, _ORDER)
+
+    assert [(one.expression, str(one.details)) for one in submission.wrong] == [
+        ("Parameters.parameter[1]", "entry-invalid"),
+        ("Parameters.parameter[2]", "entry-repeated"),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 from tests.bodies import register_body
 
 BODY = register_body("A-1")
+RESULT = {"name": "observation", "resource": {"resourceType": "Observation", "id": "o1"}}
 
 
 def shown(submission: Submission) -> dict[str, Any]:
@@ -75,12 +77,24 @@ def without(body: dict[str, Any], name: str) -> dict[str, Any]:
         {**BODY, "parameter": [*BODY["parameter"], {"name": "x", "resource": {}}]},
         {**BODY, "parameter": [*BODY["parameter"], {"name": [], "resource": {}}]},
         {**BODY, "parameter": [*BODY["parameter"], {"name": "observation", "resource": 1}]},
+        {**BODY, "parameter": [*BODY["parameter"], RESULT]},
         without(BODY, "patient"),
         without(BODY, "diagnosticReport"),
     ],
 )
 def test_what_is_not_usual_is_looked_at_more_closely(body: Any) -> None:
     assert read_usual(body, DIAGNOSTIC_REPORT) is None
+
+
+def test_a_part_that_need_not_be_there_may_be_missing() -> None:
+    parts = tuple(replace(one, required=one.name == "patient") for one in DIAGNOSTIC_REPORT.parts)
+    declared = replace(DIAGNOSTIC_REPORT, parts=parts)
+
+    usual = read_usual(without(BODY, "organization"), declared)
+
+    assert usual is not None
+    assert [*usual.parts] == ["patient"]
+    assert read_usual(without(BODY, "patient"), declared) is None
 
 
 def test_a_body_without_the_resource_is_refused_as_before() -> None:

@@ -45,3 +45,10 @@ def test_what_stays_wrong_is_refused_with_what_was_corrected() -> None:
         ("error", "status"),
         ("warning", "language"),
     ]
+
+
+def test_what_was_corrected_is_a_remark() -> None:
+    accepted = prepared(LENIENT, language="")
+
+    assert isinstance(accepted, Candidate)
+    assert b'"value-empty"' in accepted.version.response

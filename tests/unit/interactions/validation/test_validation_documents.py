@@ -10,6 +10,7 @@ import pytest
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Rejected
+from fhirpub.interactions.submission.cut import MisplacedCut
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.validation import take_documents
@@ -77,3 +78,11 @@ def test_a_report_that_is_right_is_accepted_in_both_ways(context: Context) -> No
     assert isinstance(
         registering.prepared(context, register_body("a-1"), tenant=TENANT), Candidate
     )
+
+
+def test_what_was_cut_out_and_is_no_document_is_to_be_read_whole() -> None:
+    submission = from_parameters(loads(dumps(register_body("a-1"))), CONTEXT.types[TYPE])
+    submission.cut = {"token": b"elsewhere"}
+
+    with pytest.raises(MisplacedCut):
+        take_documents(submission)
