@@ -53,6 +53,22 @@ def test_one_issue_with_more_places_than_are_named_is_shortened() -> None:
     assert merged.diagnostics == "a (and in 1 more places)"
 
 
+def test_issues_with_the_same_words_and_different_codes_are_two() -> None:
+    one, other = (
+        Issue.error(ContentProblem.ELEMENT_RECOMMENDED, "a", "x", code=code)
+        for code in ("business-rule", "required")
+    )
+
+    assert merge_places([one, other]) == [one, other]
+
+
+def test_issues_of_two_problems_with_the_same_words_are_two() -> None:
+    one = Issue.warning(ContentProblem.RULE_BROKEN, "a", "x", code="invalid")
+    other = Issue.warning(ContentProblem.ELEMENT_RECOMMENDED, "a", "x", code="invalid")
+
+    assert merge_places([one, other]) == [one, other]
+
+
 def test_errors_and_warnings_with_the_same_words_are_two_issues() -> None:
     error = Issue.error(ContentProblem.ELEMENT_RECOMMENDED, "a", "x")
 

@@ -57,6 +57,16 @@ def test_documents_contradict_where_they_are_shown() -> None:
     assert not contradicted("<p>See blood count</p>", presentedForm=again)
 
 
+@pytest.mark.parametrize("name", ["title", "url", "hash", "creation"])
+def test_a_narrative_is_contradicted_by_what_a_document_no_longer_shows(name: str) -> None:
+    text = {"status": "generated", "div": "<div>Made on 2026-11-20</div>"}
+    before: dict[str, Any] = {"presentedForm": [{name: "2026-11-20"}], "text": text}
+    after = {**before, "presentedForm": [{name: "2026-11-21"}]}
+
+    assert is_contradicted(before, after, {"presentedForm"}, ["presentedForm"])
+    assert not is_contradicted(after, before, {"presentedForm"}, ["presentedForm"])
+
+
 def test_a_narrative_that_the_update_brings_is_its_own() -> None:
     assert not contradicted("x", text={"status": "generated", "div": "<div/>"}, conclusion="y")
 

@@ -16,6 +16,8 @@ from fhirpub.interactions.indexing.texts import (
 )
 from fhirpub.interactions.indexing.texts import (
     MAX_TEXT,
+    exact_text,
+    exact_under,
     normalize_text,
     shorten,
     texts_of,
@@ -37,6 +39,9 @@ Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
         ("Straße", "strasse"),
         ("Łukasz Źrebiec", "lukasz zrebiec"),
         ("Søren Ærø", "soren aero"),
+        ("Sacré-Cœur Œuvre", "sacre-coeur oeuvre"),
+        ("\u2018a\u02bcb", "'a'b"),
+        ("1\u20102\u20123\u20134\u20145\u20156\u22127", "1-2-3-4-5-6-7"),
         ("IŞIK", "isik"),
         ("ışık", "isik"),
         ("İpek", "ipek"),
@@ -152,3 +157,8 @@ def test_long_texts_that_begin_alike_stay_different() -> None:
     one, other = ("x" * (KEPT + 1) + end for end in "ab")
 
     assert shorten(one) != shorten(other)
+
+
+def test_texts_as_they_were_written_stand_beside_those_that_are_compared() -> None:
+    assert exact_under("name") == "name:exact"
+    assert exact_text("Ann |", "given") == "given|Ann |"

@@ -9,14 +9,19 @@ from typing import Any
 import pytest
 
 from fhirpub.config.settings import TypeConfig
+from fhirpub.errors import BrokenRule
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.revision.revise import Revised
 from fhirpub.storage.contract import Version
 from tests.bodies import document
 from tests.unit.interactions.patients.people import (
     DAY,
+    HOSPITAL,
+    NATIONAL,
     START,
     Ward,
+    called,
+    person,
 )
 from tests.unit.interactions.revision.revising import (
     ASH,
@@ -262,3 +267,22 @@ async def test_only_with_a_clinical_state_flow_a_final_report_stays_final(
         assert place == "DiagnosticReport.status"
     else:
         assert (await revised(ward, report, numbered(1), status="preliminary")).created
+
+
+async def test_a_status_that_must_not_follow_breaks_a_business_rule(ward: Ward) -> None:
+    report = await registered(ward, numbered(1), status="final")
+
+    with pytest.raises(BrokenRule) as broken:
+        await revised(ward, report, numbered(1), status="registered")
+
+    assert [issue.code for issue in broken.value.issues] == ["business-rule"]
+
+
+async def test_of_a_part_that_differs_the_reference_is_not_named_as_well(
+    ward: Ward, report: Version
+) -> None:
+    numbers = person((HOSPITAL, "x"), (NATIONAL, "1"), name=called("Birch"))
+
+    found = await refused(ward, report, numbered(1), numbered(2), one=numbers)
+
+    assert [place for place, _rule in found] == ["patient"]

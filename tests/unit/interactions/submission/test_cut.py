@@ -17,6 +17,7 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import Refused
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.register import Candidate, prepare_registration
+from fhirpub.interactions.submission import cut as cut_module
 from fhirpub.interactions.submission.cut import (
     MAX_CUTS,
     MIN_CUT,
@@ -191,6 +192,22 @@ def test_at_most_a_hundred_places_are_looked_at() -> None:
 
     assert len(cut(dumps({"presentedForm": forms}))[1]) == MAX_CUTS
     assert cut(b'"data",' * MAX_CUTS + dumps(forms[0]))[1] == {}
+
+
+def test_a_text_that_reads_as_the_name_hides_no_document_behind_it() -> None:
+    raw = dumps(["data", {"data": BASE64}])
+
+    assert [*cut(raw)[1].values()] == [LARGE]
+
+
+def test_a_document_is_found_wherever_a_stretch_of_the_search_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cut_module, "_SEARCHED_BYTES", 256)
+    body = dumps({"data": BASE64})
+
+    for before in range(240, 260):
+        assert [*cut(b" " * before + body)[1].values()] == [LARGE], before
 
 
 VALUES = {

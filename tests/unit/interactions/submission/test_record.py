@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import InvalidContent
-from fhirpub.interactions.submission.record import parse, resources_in
+from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.interactions.submission.record import ANY_RESOURCE, parse, resources_in
 from fhirpub.plugin_api import Entry
+from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
+from tests.bodies import register_body
+from tests.indexers import SCHEMAS
 from tests.unit.interactions.submission.test_contained import PATIENT, body, contained, read, to
 
 
@@ -79,3 +83,22 @@ def test_what_no_part_needs_stays_without_placeholders() -> None:
 
     assert submission.entry.resource["contained"] == [group]
     assert submission.parts["patient"].resource == PATIENT
+
+
+def test_what_a_resource_in_parameters_contains_stays() -> None:
+    group = contained("Group", "g")
+    sent = register_body("A-1", contained=[group])
+    submission = from_parameters(sent, DIAGNOSTIC_REPORT)
+
+    submission.remove_placeholders()
+
+    assert submission.entry.resource["contained"] == [group]
+
+
+def test_what_stands_for_a_resource_has_what_r4_requires_of_it() -> None:
+    assert {*ANY_RESOURCE} == {"resourceType", "id", "code"}
+    assert ANY_RESOURCE["code"] == {"text": "-"}
+    assert SCHEMAS.accepts(
+        "Parameters",
+        {"resourceType": "Parameters", "parameter": [{"name": "x", "resource": ANY_RESOURCE}]},
+    )

@@ -15,6 +15,7 @@ from fhirpub.plugin_api import Entry
 from fhirpub.testing.mutations import mutants
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 from tests.bodies import register_body
+from tests.panels import panel, result
 
 BODY = register_body("A-1")
 
@@ -81,6 +82,10 @@ def without(body: dict[str, Any], name: str) -> dict[str, Any]:
 )
 def test_what_is_not_usual_is_looked_at_more_closely(body: Any) -> None:
     assert read_usual(body, DIAGNOSTIC_REPORT) is None
+
+
+def test_an_entry_that_may_repeat_is_looked_at_more_closely() -> None:
+    assert read_usual(panel("A-1", result("r1")), DIAGNOSTIC_REPORT) is None
 
 
 def test_a_body_without_the_resource_is_refused_as_before() -> None:

@@ -10,6 +10,7 @@ import pytest
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Rejected
+from fhirpub.interactions.submission.cut import MisplacedCut, cut_documents, read_cut
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.validation import take_documents
@@ -77,3 +78,23 @@ def test_a_report_that_is_right_is_accepted_in_both_ways(context: Context) -> No
     assert isinstance(
         registering.prepared(context, register_body("a-1"), tenant=TENANT), Candidate
     )
+
+
+@pytest.mark.parametrize(
+    ("element", "is_taken"), [("presentedForm", True), ("media", False)], ids=["its own", "other"]
+)
+def test_what_was_cut_out_is_a_document_of_the_resource(element: str, *, is_taken: bool) -> None:
+    data = bytes(range(256)) * 64
+    body = register_body("a-1", **{element: [document(data)]})
+    cut = cut_documents(dumps(body), max_rest=100_000)
+    assert cut is not None
+    submission = read_cut(
+        loads(cut[0]), CONTEXT.types[TYPE], read=from_parameters, documents=cut[1]
+    )
+
+    if is_taken:
+        take_documents(submission)
+        assert [bytes(one.data) for one in submission.documents] == [data]
+    else:
+        with pytest.raises(MisplacedCut):
+            take_documents(submission)
