@@ -173,6 +173,60 @@ def test_resources_are_sorted_by_what_is_stored_under_one_name() -> None:
     ]
 
 
+def test_times_are_stored_under_one_name_whatever_others_store() -> None:
+    one, other = (
+        SearchParameter(name=name, type="date", paths=(path,))
+        for name, path in (("a", "birthDate"), ("b", "qualification.period"))
+    )
+    both = SearchParameter(name="both", type="date", paths=("birthDate", "qualification.period"))
+    it = searched(one, other, both)
+
+    assert it.parameters["both"].stores
+    assert it.parameters["both"].is_sortable
+    assert it.parameters["both"].names == ("birthDate|qualification.period",)
+
+
+def test_a_composite_stores_no_values_under_a_name_of_its_own() -> None:
+    it = searched(
+        coded("a", "gender"),
+        coded("b", "language"),
+        SearchParameter(name="pair", type="composite", components=("a", "b")),
+    )
+
+    assert it.parameters["pair"].stores is False
+
+
+def test_a_composite_leads_to_where_its_components_are_stored() -> None:
+    it = searched(
+        coded("a", "gender"),
+        coded("b", "language"),
+        coded("both", "gender", "language"),
+        coded("each", "language", "active"),
+        SearchParameter(name="single", type="composite", components=("both", "a")),
+        SearchParameter(name="shared", type="composite", components=("a", "each")),
+    )
+
+    def stored(name: str) -> list[tuple[str, str]]:
+        return [(one.first, one.second) for one in it.parameters[name].pairings]
+
+    assert stored("single") == [("gender", "gender")]
+    assert stored("shared") == [("gender", "language|active")]
+
+
+def test_every_type_is_searched_by_its_status_and_its_identifiers() -> None:
+    declared = replace(PARAMETERS, name="Observation")
+    found = {
+        one.parameter.name: (one.parameter.type, one.parameter.paths, one.stored)
+        for one in resolve_parameters(declared, None, ("identifier", "focus.identifier"))
+    }
+
+    assert found == {
+        "status": ("token", ("status",), "status"),
+        "identifier": ("token", ("identifier", "focus.identifier"), "identifiers"),
+    }
+    assert [one.parameter.name for one in resolve_parameters(declared, None, ())] == ["status"]
+
+
 # Elements
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from fhirpub.interactions.search.includes import Include
 from fhirpub.interactions.search.inclusion import include
 from fhirpub.storage.contract import Page
 from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.store import Store
 from tests.unit.interactions.patients.people import (
     NATIONAL,
     START,
@@ -19,6 +21,7 @@ from tests.unit.interactions.patients.people import (
     context_of,
     person,
 )
+from tests.unit.interactions.patients.test_statements_searches import NotingStore
 from tests.unit.interactions.search.including import (
     OBSERVATION,
     PATIENTS,
@@ -26,6 +29,7 @@ from tests.unit.interactions.search.including import (
     REPORT,
     REPORTS_OF_RESULTS,
     RESULTS,
+    SPECIMEN,
     SPECIMENS,
     a_panel,
     denying,
@@ -179,6 +183,27 @@ async def test_pages_of_all_lengths_are_shown_whole(ward: Ward, count: int) -> N
 
     assert page == Page(tuple(copies), None, more=False)
     assert shown(found) == members(report)
+
+
+async def test_what_is_looked_for_has_the_time_of_a_search_and_is_not_counted(
+    ward: Ward, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inclusion, "MAX_INCLUDED", 5)
+    report = await a_panel(ward)
+    noting = NotingStore(ward.store)
+    context = replace(ward.context, resources=cast("Store", noting))
+
+    await include(
+        Page((report,), None, more=False),
+        [RESULTS, SPECIMENS],
+        tenant=ward.tenant,
+        context=context,
+        may=denying(),
+    )
+
+    seconds = context.config.limits.search_seconds
+    assert [(one.type, one.limit) for one in noting.queries] == [(OBSERVATION, 5), (SPECIMEN, 3)]
+    assert {(one.max_seconds, one.count_up_to) for one in noting.queries} == {(seconds, 0)}
 
 
 @pytest.mark.parametrize(("late", "is_complete"), [(-1, True), (0, False)])
