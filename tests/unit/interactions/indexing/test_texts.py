@@ -162,3 +162,16 @@ def test_long_texts_that_begin_alike_stay_different() -> None:
 def test_texts_as_they_were_written_stand_beside_those_that_are_compared() -> None:
     assert exact_under("name") == "name:exact"
     assert exact_text("Ann |", "given") == "given|Ann |"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ann", ["ann"]),
+        ("Ann Ash", ["ann ash", "ash"]),
+        (" \u00a0", []),
+        ("\u200b", []),
+    ],
+)
+def test_a_name_as_a_text_is_found_by_each_of_its_words(text: str, found: list[str]) -> None:
+    assert texts_of({"text": text}) == [(one, "text") for one in found]

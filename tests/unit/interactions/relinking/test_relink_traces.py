@@ -56,5 +56,6 @@ async def test_the_small_documents_of_a_report_move_along(ward: Ward, report: Ve
     assert after is not None
     assert len(before.documents) == 1
     assert after.documents == before.documents
+    assert after.attached == before.attached != ()
     names = {*after.documents}
     assert {*await ward.store.blobs(ward.tenant.id, names)} == names

@@ -66,12 +66,13 @@ def test_a_body_is_read_as_what_it_is() -> None:
 
 def test_what_only_a_part_needs_goes_into_the_part_without_placeholders() -> None:
     employer = contained("Organization", "e")
-    submission = read(body(contained("Patient", "p", managingOrganization=to("e")), employer))
+    employed = contained("Patient", "p", managingOrganization=to("e"))
+    submission = read(body(employed, employer))
 
     submission.remove_placeholders()
 
     assert "contained" not in submission.entry.resource
-    assert submission.parts["patient"].resource["contained"] == [employer]
+    assert submission.parts["patient"].resource == {**employed, "contained": [employer]}
     assert submission.parts["patient"].at == "Basic.contained[0]"
 
 

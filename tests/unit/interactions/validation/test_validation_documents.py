@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.errors import TooLarge
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Rejected
@@ -98,3 +99,20 @@ def test_what_was_cut_out_is_a_document_of_the_resource(element: str, *, is_take
     else:
         with pytest.raises(MisplacedCut):
             take_documents(submission)
+
+
+@both_ways
+@pytest.mark.parametrize(("more", "is_refused"), [(0, False), (1, True)])
+def test_a_document_may_have_as_many_bytes_as_the_settings_allow(
+    context: Context, more: int, *, is_refused: bool
+) -> None:
+    data = b"%PDF-1.4 " + b"x" * 91
+    limits = replace(context.config.limits, attachment_bytes=100)
+    small = replace(context, config=replace(context.config, limits=limits))
+    body = register_body("a-1", presentedForm=[document(data + b"x" * more)])
+
+    found = registering.prepared(small, body, tenant=TENANT)
+
+    assert isinstance(found, Rejected) is is_refused
+    if isinstance(found, Rejected):
+        assert isinstance(found.refusal, TooLarge)
