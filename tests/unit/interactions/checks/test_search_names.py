@@ -160,6 +160,7 @@ def test_a_name_that_is_nearly_right_is_suggested() -> None:
 
 def test_of_any_other_name_nothing_is_known() -> None:
     assert hint("zzzzzzzz") == "the CapabilityStatement lists those of Observation"
+    assert hint("zzzzzzzz.name") == "the CapabilityStatement lists those of Observation"
 
 
 @pytest.mark.parametrize("name", ["subject:x", "subject:Patient"])

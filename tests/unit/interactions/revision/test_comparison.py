@@ -138,8 +138,9 @@ async def test_the_event_names_what_is_new_and_what_has_changed(
 async def test_the_response_shows_the_version_that_was_made(ward: Ward, report: Version) -> None:
     changed = await revised(ward, report, numbered(1), numbered(2))
 
-    short = answer(changed)["parameter"][0]["resource"]
-    meta = json.loads(changed.version.body)["meta"]
+    first = answer(changed)["parameter"][0]
+    short, meta = first["resource"], json.loads(changed.version.body)["meta"]
+    assert first["name"] == "diagnosticReport"
     assert short["meta"]["versionId"] == "2"
     assert short["meta"]["lastUpdated"] == meta["lastUpdated"]
     assert short["status"] == "final"

@@ -204,6 +204,7 @@ async def test_what_is_looked_for_has_the_time_of_a_search_and_is_not_counted(
     seconds = context.config.limits.search_seconds
     assert [(one.type, one.limit) for one in noting.queries] == [(OBSERVATION, 5), (SPECIMEN, 3)]
     assert {(one.max_seconds, one.count_up_to) for one in noting.queries} == {(seconds, 0)}
+    assert all(one.has_members for one in noting.queries)
 
 
 @pytest.mark.parametrize(("late", "is_complete"), [(-1, True), (0, False)])
