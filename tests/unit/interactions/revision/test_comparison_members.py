@@ -118,3 +118,15 @@ async def test_a_report_from_before_its_system_was_declared_keeps_its_own_patien
     assert id_of(changed.version) == id_of(report) == id_of(member)
     person_id = ward.tenant.person_id(NATIONAL, "1")
     assert ["subject", person_id, "Patient"] in json.loads(member.search)
+
+
+async def test_a_report_with_a_reference_alone_may_be_sent_with_its_patient(
+    ward: Ward, report: Version
+) -> None:
+    referring = await ward.referring("R-2", id_of(report))
+    other = person((NATIONAL, "1"), name=called("Ash"), birthDate="1991-01-01")
+
+    changed = await revised(ward, referring, value="R-2", one=other, conclusion="Other")
+
+    assert changed.created
+    assert id_of(changed.version) == id_of(report)
