@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,3 +145,36 @@ def test_what_is_wrong_beside_a_primitive_is_removed_there() -> None:
 
 def test_a_place_behind_the_end_of_a_list_is_none() -> None:
     assert places({"a": [1]}, [".a[1].b"], ".b") == [".a[1].b", ".b"]
+
+
+def test_what_is_wrong_beside_a_primitive_value_is_removed_there() -> None:
+    extension = {"url": 5, "valueCode": "x"}
+    resource = {"a": ["y"], "_a": [{"extension": [extension]}]}
+
+    places(resource, [".a[0].extension[0].url"])
+
+    assert resource == {"a": ["y"], "_a": [{"extension": [{"valueCode": "x"}]}]}
+
+
+@pytest.mark.parametrize("index", [2, 3])
+def test_a_place_behind_the_last_item_is_that_of_nothing(index: int) -> None:
+    resource = {"a": [{"b": 1}, {"b": 2}]}
+
+    assert places(resource, [f".a[{index}].b"], ".c") == [f".a[{index}].b", ".c"]
+    assert resource == {"a": [{"b": 1}, {"b": 2}]}
+
+
+def test_a_resource_that_is_malformed_hides_no_rule_about_its_elements() -> None:
+    shape = Issue.error(ContentProblem.ELEMENT_MALFORMED, "must be an object", AT)
+
+    found = run_to_completion(
+        all_problems(
+            [shape],
+            [Entry({"x": 1}, AT)],
+            between_elements=(),
+            rules=[[wrong(".a")]],
+            fhirpath=str,
+        )
+    )
+
+    assert [issue.expression for issue in found] == [AT, f"{AT}.a"]

@@ -102,7 +102,7 @@ def test_an_attachment_needs_data_or_a_url(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("url", [None, "https://lab.example/1.pdf"])
 def test_data_need_a_hash(url: str | None) -> None:
-    issue, *_more = issues_of(attachment(hash=None, url=url))
+    (issue,) = issues_of(attachment(hash=None, url=url))
 
     assert (issue.severity, issue.expression) == ("error", "presentedForm[0]")
     assert issue.diagnostics.startswith("data needs a hash: the SHA-256 or SHA-1")

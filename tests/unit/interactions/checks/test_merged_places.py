@@ -70,3 +70,19 @@ def test_the_same_words_about_two_problems_are_two_issues() -> None:
     issues = [_warning("a", "x"), replace(other, code=_warning("a", "x").code)]
 
     assert merge_places(issues) == issues
+
+
+def test_issues_with_the_same_words_and_different_codes_are_two() -> None:
+    one, other = (
+        Issue.error(ContentProblem.ELEMENT_RECOMMENDED, "a", "x", code=code)
+        for code in ("business-rule", "required")
+    )
+
+    assert merge_places([one, other]) == [one, other]
+
+
+def test_issues_of_two_problems_with_the_same_words_are_two() -> None:
+    one = Issue.warning(ContentProblem.RULE_BROKEN, "a", "x", code="invalid")
+    other = Issue.warning(ContentProblem.ELEMENT_RECOMMENDED, "a", "x", code="invalid")
+
+    assert merge_places([one, other]) == [one, other]

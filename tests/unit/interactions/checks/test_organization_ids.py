@@ -31,6 +31,7 @@ def found(system: str, *own: str) -> Places:
         f"urn:x:{TENANT_ID.replace('-', '%2D')}",
         f"urn:x:{TENANT_ID.replace('-', '%2d')}",
         f"urn:x:%30{TENANT_ID[1:].upper()}",
+        f"urn:x:0%42{TENANT_ID[2:]}",
     ],
 )
 def test_the_id_of_the_tenant_is_refused_in_any_form(system: str) -> None:

@@ -132,6 +132,27 @@ def test_what_is_known_is_not_known_with_what_follows(name: str) -> None:
     assert hint(name) == f"{base} is known, but not with what follows it"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_id",
+        "identifier",
+        "_lastUpdated",
+        "_sort",
+        "_include",
+        "_revinclude",
+        "_count",
+        "_elements",
+        "_format",
+        "_summary",
+        "_total",
+    ],
+)
+def test_what_each_type_is_searched_with_is_known_and_suggested(name: str) -> None:
+    assert hint(f"{name}:x") == f"{name} is known, but not with what follows it"
+    assert hint(name[:-1]) == f"did you mean {name}?"
+
+
 def test_a_name_that_is_nearly_right_is_suggested() -> None:
     assert hint("cod") == "did you mean code?"
     assert hint("_lastupdated") == "did you mean _lastUpdated?"
@@ -139,6 +160,7 @@ def test_a_name_that_is_nearly_right_is_suggested() -> None:
 
 def test_of_any_other_name_nothing_is_known() -> None:
     assert hint("zzzzzzzz") == "the CapabilityStatement lists those of Observation"
+    assert hint("zzzzzzzz.name") == "the CapabilityStatement lists those of Observation"
 
 
 @pytest.mark.parametrize("name", ["subject:x", "subject:Patient"])

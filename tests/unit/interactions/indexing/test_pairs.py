@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.errors import TooLarge
 from fhirpub.fhir.strict_json import loads_stored
-from fhirpub.interactions.indexing.pairs import MAX_PAIRS
+from fhirpub.interactions.indexing.pairs import MAX_PAIRS, Pairing
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.sought import READERS, Asking, Pair
 from fhirpub.plugin_api import ResourceType, SearchParameter, r4_composite, r4_parameter
@@ -218,3 +218,45 @@ def test_a_pair_with_any_number_is_stored(number: int) -> None:
     code = TokenMatch("s", "a")
     assert finds(it, "component-code-count", code, f"{number}", values)
     assert not finds(it, "component-code-count", code, f"{number + 1}", values)
+
+
+@pytest.mark.parametrize(
+    ("holder", "first", "second", "is_alone"),
+    [
+        ("", "code", "valueQuantity", True),
+        ("component", "code", "valueQuantity", False),
+        ("", "code|component.code", "valueQuantity", False),
+        ("", "code", "valueQuantity|component.valueQuantity", False),
+    ],
+)
+def test_a_pair_is_alone_where_nothing_else_is_stored_under_its_names(
+    holder: str, first: str, second: str, *, is_alone: bool
+) -> None:
+    pairing = Pairing(
+        holder=holder,
+        first=first,
+        second=second,
+        type="quantity",
+        codes=("code",),
+        others=("valueQuantity",),
+    )
+
+    assert pairing.is_alone is is_alone
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (f"132|{UCUM}|g/L", True),
+        (f"13.2|{UCUM}|g/dL", True),
+        (f"13.2|{UCUM}|g/L", False),
+        ("13.2", True),
+    ],
+)
+def test_a_quantity_beside_its_code_is_found_in_other_units(value: str, *, expected: bool) -> None:
+    it = searched(CODE, QUANTITY, PAIR)
+    quantity = {"value": 13.2, "system": UCUM, "code": "g/dL"}
+
+    values = encoded(it, code=coded("a"), valueQuantity=quantity)
+
+    assert finds(it, "code-value-quantity", TokenMatch("s", "a"), value, values) is expected

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhirpub.interactions.indexing.persons import is_own, links_of, person_of, persons_of
+from fhirpub.interactions.indexing.persons import (
+    StatementNames,
+    is_own,
+    links_of,
+    person_of,
+    persons_of,
+)
 from fhirpub.storage.criteria import SearchValue
 from fhirpub.tenant import Tenant
 
@@ -104,3 +110,13 @@ def test_what_links_a_patient_of_its_own_to_a_person_is_kept(
     values: list[SearchValue], before: list[SearchValue], linked: list[SearchValue]
 ) -> None:
     assert [*links_of(values, before)] == linked
+
+
+def test_the_names_of_statements_are_those_that_stores_hold() -> None:
+    assert StatementNames.of("subject") == StatementNames(
+        identifier="subject:Patient.identifier",
+        name="subject:Patient.name",
+        birth_date="subject:Patient.birthDate",
+        marker="subject:Patient",
+        later="subject:Patient:later",
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
+
 import pytest
 
 from fhirpub.interactions.patients import all_conflicts
@@ -210,3 +212,30 @@ async def test_no_conflict_is_reported_twice_once_it_is_forgotten(
         await ward.report(f"R-{n}", person((NATIONAL, f"{n}"), (HOSPITAL, "x"), (HOSPITAL, "y")))
 
     assert sorted(one.value for one in await found_by(search_of(ward))) == ["x", "y"]
+
+
+async def test_what_was_looked_up_longest_ago_is_forgotten_first(
+    ward: Ward, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_conflicts, "_REMEMBERED", 2)
+    for n in range(2):
+        every = [(HOSPITAL, value) for value in "xyz"]
+        await ward.report(f"R-{n}", person((NATIONAL, f"{n}"), *every))
+    search = search_of(ward)
+
+    first = [await search._look_up((HOSPITAL, value)) for value in "xyz"]
+    again = [await search._look_up((HOSPITAL, value)) for value in "yzx"]
+
+    assert [one.value for one in first if one] == ["x", "y", "z"]
+    assert [one.value for one in again if one] == ["x"]
+
+
+async def test_a_search_that_is_left_within_a_page_goes_on_before_it(ward: Ward) -> None:
+    await two_with(ward, "x")
+    search = search_of(ward)
+
+    async with aclosing(search.conflicts(max_read=1_000)) as conflicts:
+        assert (await anext(conflicts)).value == "x"
+
+    assert (search.after, search.read) == (("", 0), 0)
+    assert [one.value for one in await found_by(search_of(ward, search.after))] == ["x"]

@@ -111,6 +111,15 @@ async def test_the_preferred_identifier_of_another_patient_is_named(ward: Ward) 
     assert f"in {NATIONAL} is also that of Patient/{id_of(one)}" in said
 
 
+async def test_a_value_that_is_also_the_preferred_one_is_looked_up(ward: Ward) -> None:
+    other = await ward.report("R-1", person((NATIONAL, "2"), (HOSPITAL, "1")))
+
+    version = await ward.report("R-2", person((NATIONAL, "1"), (HOSPITAL, "1")))
+
+    (said,) = found_in(version)
+    assert f"in {HOSPITAL} is also that of Patient/{id_of(other)}" in said
+
+
 async def test_conflicts_are_named_in_the_order_of_the_systems(ward: Ward) -> None:
     one = await ward.report("R-1", person((NATIONAL, "1")))
     other = await ward.report("R-2", person((HOSPITAL, "x")))

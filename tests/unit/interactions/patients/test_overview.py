@@ -7,6 +7,8 @@ import pytest
 from fhirpub.errors import NoSuchResource
 from fhirpub.interactions.patients import overview
 from fhirpub.interactions.patients.overview import Stated, statements_about
+from fhirpub.interactions.reindex import reindex_if_needed
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.erasure.content import erase
 from fhirpub.testing.samples import successor
 from tests.unit.interactions.patients.people import (
@@ -15,6 +17,8 @@ from tests.unit.interactions.patients.people import (
     NOTE,
     OTHER,
     START,
+    SYSTEMS,
+    TENANT,
     Ward,
     called,
     id_of,
@@ -140,3 +144,33 @@ async def test_what_was_erased_states_nothing(ward: Ward) -> None:
     await erase(ward.store, report)
 
     assert [one.resource_id for one in await about(ward, id_of(report))] == [other.id]
+
+
+async def test_what_is_erased_while_it_is_listed_states_what_was_read(ward: Ward) -> None:
+    first = await ward.report("R-1", person((NATIONAL, "1"), name=called("Ash")))
+    second = await ward.report("R-2", person((NATIONAL, "1")))
+    found = statements_about(id_of(first), **ward.named)
+    assert (await anext(found)).resource_id == second.id
+
+    await erase(ward.store, first)
+    (one,) = [one async for one in found]
+
+    assert (one.statement, one.belongs_to) == (f"{first.id}.1", id_of(first))
+    assert one.patient["name"][0]["family"] == "Ash"
+    assert one.provenance == {}
+
+
+async def test_a_report_from_before_its_system_was_declared_was_not_moved(
+    store: SqliteStore,
+) -> None:
+    before = Ward(store)
+    report = await before.report("R-1", person((NATIONAL, "1")))
+    ward = Ward(store, *SYSTEMS)
+    await store.put_tenant(TENANT)
+    await reindex_if_needed(store, ward.context.searched)
+    await store.add(TENANT.id, successor(report, search=b"[]"))
+    person_id = TENANT.person_id(NATIONAL, "1")
+
+    (one,) = await about(ward, person_id)
+
+    assert (one.statement, one.belongs_to) == (f"{report.id}.1", person_id)

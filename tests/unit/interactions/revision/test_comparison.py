@@ -9,14 +9,19 @@ from typing import Any
 import pytest
 
 from fhirpub.config.settings import TypeConfig
+from fhirpub.errors import BrokenRule
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.revision.revise import Revised
 from fhirpub.storage.contract import Version
 from tests.bodies import document
 from tests.unit.interactions.patients.people import (
     DAY,
+    HOSPITAL,
+    NATIONAL,
     START,
     Ward,
+    called,
+    person,
 )
 from tests.unit.interactions.revision.revising import (
     ASH,
@@ -133,8 +138,9 @@ async def test_the_event_names_what_is_new_and_what_has_changed(
 async def test_the_response_shows_the_version_that_was_made(ward: Ward, report: Version) -> None:
     changed = await revised(ward, report, numbered(1), numbered(2))
 
-    short = answer(changed)["parameter"][0]["resource"]
-    meta = json.loads(changed.version.body)["meta"]
+    first = answer(changed)["parameter"][0]
+    short, meta = first["resource"], json.loads(changed.version.body)["meta"]
+    assert first["name"] == "diagnosticReport"
     assert short["meta"]["versionId"] == "2"
     assert short["meta"]["lastUpdated"] == meta["lastUpdated"]
     assert short["status"] == "final"
@@ -278,3 +284,22 @@ async def test_a_status_that_no_update_may_have_is_refused_once(
     one = min(served.create_statuses - served.update_statuses)
 
     assert len(await refused(ward, report, numbered(1), status=one)) == 1
+
+
+async def test_a_status_that_must_not_follow_breaks_a_business_rule(ward: Ward) -> None:
+    report = await registered(ward, numbered(1), status="final")
+
+    with pytest.raises(BrokenRule) as broken:
+        await revised(ward, report, numbered(1), status="registered")
+
+    assert [issue.code for issue in broken.value.issues] == ["business-rule"]
+
+
+async def test_of_a_part_that_differs_the_reference_is_not_named_as_well(
+    ward: Ward, report: Version
+) -> None:
+    numbers = person((HOSPITAL, "x"), (NATIONAL, "1"), name=called("Birch"))
+
+    found = await refused(ward, report, numbered(1), numbered(2), one=numbers)
+
+    assert [place for place, _rule in found] == ["patient"]

@@ -169,3 +169,15 @@ async def test_a_result_that_was_erased_begins_above_its_tombstone(ward: Ward) -
     assert revision.version is not None
     (again,) = revision.version.members
     assert (again.version, again.created) == (5, revision.version.updated)
+
+
+async def test_a_report_with_a_reference_alone_may_be_sent_with_its_patient(
+    ward: Ward, report: Version
+) -> None:
+    referring = await ward.referring("R-2", id_of(report))
+    other = person((NATIONAL, "1"), name=called("Ash"), birthDate="1991-01-01")
+
+    changed = await revised(ward, referring, value="R-2", one=other, conclusion="Other")
+
+    assert changed.created
+    assert id_of(changed.version) == id_of(report)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from fhirpub.errors import BrokenRule, VersionReplaced
+from fhirpub.interactions.revision.comparison import Revision, Stored, compare
+from fhirpub.interactions.revision.revise import revise
 from fhirpub.storage.contract import Version
+from fhirpub.testing.samples import successor
 from tests.bodies import document
 from tests.unit.interactions.patients.people import Ward
-from tests.unit.interactions.revision.revising import numbered, registered, revised
+from tests.unit.interactions.revision.revising import (
+    accept_any,
+    body_of,
+    candidate_of,
+    numbered,
+    registered,
+    revised,
+)
 
 
 @pytest.fixture
@@ -82,3 +94,38 @@ async def test_a_document_that_a_revision_brings_is_stored(ward: Ward, report: V
     assert changed.version.documents == (large["hash"],)
     found = await ward.store.blobs(ward.tenant.id, changed.version.documents)
     assert [*found] == [large["hash"]]
+
+
+async def test_the_documents_of_a_revision_are_stored(ward: Ward, report: Version) -> None:
+    data = b"%PDF-1.4" + bytes(range(256)) * 400
+
+    changed = await revised(ward, report, numbered(1), presentedForm=[document(data)])
+
+    (name,) = changed.version.documents
+    assert name == hashlib.sha256(data).hexdigest()
+    assert {*await ward.store.blobs(ward.tenant.id, {name})} == {name}
+
+
+async def test_a_revision_that_loses_a_race_is_compared_with_what_the_other_call_stored(
+    ward: Ward, report: Version
+) -> None:
+    candidate = candidate_of(ward, body_of(numbered(1, 7.5), status="preliminary"))
+    compared: list[int] = []
+
+    async def newest_of() -> Version:
+        found = await ward.store.latest(ward.tenant.id, report.id)
+        assert found is not None
+        return found
+
+    async def compare_late(given: Version, stored: Stored) -> Revision:
+        compared.append(stored.latest.version)
+        if len(compared) == 1:
+            assert await ward.store.add(ward.tenant.id, successor(report, members=()))
+        return compare(ward.context, given, stored)
+
+    changed = await revise(
+        candidate, newest_of=newest_of, check=accept_any, compare=compare_late, **ward.named
+    )
+
+    assert compared == [1, 2]
+    assert (changed.created, changed.version.version) == (True, 3)

@@ -9,6 +9,7 @@ from fhirpub.interactions.search.includes import Include
 from fhirpub.storage.criteria import SearchValue
 from fhirpub.testing.samples import new_id, new_member_id
 from tests.unit.interactions.reading import INDEXER, TENANT
+from tests.unit.interactions.updating import CONTEXT
 
 OWNER, PERSON, VISIT = new_id(), new_member_id(), new_id()
 OWN: SearchValue = ("subject", "", "Patient")
@@ -79,3 +80,17 @@ def test_one_parameter_does_not_bring_all_that_came_along() -> None:
 @pytest.mark.parametrize("of", [(EVERYTHING, VISITS), (VISITS, EVERYTHING)])
 def test_everything_is_followed_beside_one_parameter(of: tuple[Include, ...]) -> None:
     assert keys(OF_PERSON, of=of) == {("Patient", PERSON), ORGANIZATION}
+
+
+def test_beside_a_part_other_resources_are_followed_by_the_same_reference() -> None:
+    of_group: SearchValue = ("subject", VISIT, "Encounter")
+
+    assert keys(OWN, of_group) == {PATIENT, ("Encounter", VISIT)}
+
+
+def test_what_repeats_among_the_parts_is_no_part_by_its_name() -> None:
+    follows = FollowedReferences(CONTEXT.searched["DiagnosticReport"], [EVERYTHING])
+
+    found = {type_name for type_name, _id in follows.keys_in([OWN], OWNER, TENANT)}
+
+    assert found == {"Patient", "Organization"}

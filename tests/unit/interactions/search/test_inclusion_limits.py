@@ -22,6 +22,7 @@ from tests.unit.interactions.patients.people import (
     context_of,
     person,
 )
+from tests.unit.interactions.patients.test_statements_searches import NotingStore
 from tests.unit.interactions.search.including import (
     OBSERVATION,
     PATIENTS,
@@ -29,6 +30,7 @@ from tests.unit.interactions.search.including import (
     REPORT,
     REPORTS_OF_RESULTS,
     RESULTS,
+    SPECIMEN,
     SPECIMENS,
     a_panel,
     denying,
@@ -231,3 +233,25 @@ async def test_each_search_for_what_is_included_has_its_time_and_the_room_that_i
     seconds = ward.context.config.limits.search_seconds
     assert {(one.max_seconds, one.count_up_to) for one in queries} == {(seconds, 0)}
     assert [one.limit for one in queries] == [7, 5]
+
+
+async def test_what_is_looked_for_has_the_time_of_a_search_and_is_not_counted(
+    ward: Ward, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inclusion, "MAX_INCLUDED", 5)
+    report = await a_panel(ward)
+    noting = NotingStore(ward.store)
+    context = replace(ward.context, resources=cast("Store", noting))
+
+    await include(
+        Page((report,), None, more=False),
+        [RESULTS, SPECIMENS],
+        tenant=ward.tenant,
+        context=context,
+        may=denying(),
+    )
+
+    seconds = context.config.limits.search_seconds
+    assert [(one.type, one.limit) for one in noting.queries] == [(OBSERVATION, 5), (SPECIMEN, 3)]
+    assert {(one.max_seconds, one.count_up_to) for one in noting.queries} == {(seconds, 0)}
+    assert all(one.has_members for one in noting.queries)

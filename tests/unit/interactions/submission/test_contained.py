@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -216,3 +217,24 @@ def test_what_is_contained_must_be_a_list(value: Any) -> None:
 )
 def test_another_body_is_refused_with_what_it_is(sent: Any, words: str) -> None:
     assert refusal(sent) == ("Basic", f"the body must be a Basic, and is {words}")
+
+
+def test_a_part_that_no_element_names_is_what_any_reference_leads_to() -> None:
+    anywhere = replace(VISIT, parts=(Part(name="patient", type="Patient", referred_by=""),))
+    sent = body(PATIENT, subject=None, extension=[{"url": "urn:x", "valueReference": to("p")}])
+
+    submission = from_contained(sent, anywhere)
+
+    assert submission.parts["patient"].resource == PATIENT
+    assert submission.local == {"#p": "patient"}
+
+
+def test_a_part_that_contains_resources_of_its_own_keeps_them() -> None:
+    nested = [contained("Organization", "n")]
+    employed = contained("Patient", "p", managingOrganization=to("e"), contained=nested)
+
+    submission = read(body(employed, contained("Organization", "e")))
+    submission.remove_placeholders()
+
+    assert submission.contained_of_parts == {}
+    assert submission.parts["patient"].resource["contained"] == nested

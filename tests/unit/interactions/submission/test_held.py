@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,16 @@ def test_only_a_part_of_the_type_is_held() -> None:
     assert held_part_of(submission, "Organization", BASE) is None
 
 
+def test_a_reference_to_a_patient_in_place_of_another_part_is_not_that_part() -> None:
+    sent = body(author={"reference": f"Patient/{PERSON}"})
+    del sent["parameter"][0]
+
+    found = held_part_of(from_parameters(sent, VISIT), "Patient", BASE)
+
+    assert found is not None
+    assert (found.part, found.id) == ("patient", ID)
+
+
 # Read with what is held
 
 
@@ -130,6 +141,15 @@ def test_what_belongs_to_another_resource_shows_that() -> None:
     assert read().parts["patient"].resource["meta"] == {"versionId": f"{ID}.1", "tag": []}
 
 
+def test_what_is_held_has_all_that_is_stored_of_it() -> None:
+    patient = read().parts["patient"].resource
+
+    assert {name: item for name, item in patient.items() if name != "meta"} == {
+        "resourceType": "Patient",
+        "id": ID,
+    }
+
+
 def test_a_statement_about_a_person_stays_what_it_was() -> None:
     version_id = f"{new_id()}.3"
 
@@ -151,3 +171,19 @@ def test_other_parts_stay_required() -> None:
     ]
     (required,) = from_parameters(body(), VISIT).wrong
     assert required.diagnostics == "an entry named patient is required"
+
+
+def test_two_types_with_a_part_of_one_name_are_each_read_by_its_own_declaration() -> None:
+    optional = tuple(replace(part, required=False) for part in VISIT.parts)
+    sent = body()
+    del sent["parameter"][0]
+    stored = dumps({"resourceType": "Patient", "id": ID, "meta": {"versionId": "1"}})
+    part = Held("patient", f"Patient/{ID}", "at", stored)
+
+    strict, lenient = (
+        read_with(sent, declared, read=from_parameters, held=part)
+        for declared in (VISIT, replace(VISIT, parts=optional))
+    )
+
+    assert len(strict.wrong) == 1
+    assert [*lenient.wrong] == []

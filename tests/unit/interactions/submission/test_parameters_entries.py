@@ -131,6 +131,16 @@ def test_only_a_required_entry_is_missing() -> None:
     ]
 
 
+def test_an_entry_with_the_resource_of_a_missing_one_is_where_it_is_named() -> None:
+    assert wrong(entry("basic", BASIC), entry("person", PATIENT)) == [
+        (
+            "Parameters.parameter[1].name",
+            "an entry named patient is required: should this entry person be named so?",
+            "entry-missing",
+        )
+    ]
+
+
 def test_an_entry_that_is_wrong_is_not_missing_as_well() -> None:
     ((place, rule, details),) = wrong(entry("patient", BASIC), entry("basic", BASIC))
 

@@ -8,8 +8,12 @@ import pytest
 
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.schema import own_schemas
+from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import ANY_RESOURCE, Submission, parse, resources_in
 from fhirpub.plugin_api import Entry, ResourceType
+from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
+from tests.bodies import register_body
+from tests.indexers import SCHEMAS
 from tests.unit.interactions.submission.test_contained import PATIENT, body, contained, read, to
 
 
@@ -63,12 +67,13 @@ def test_a_body_is_read_as_what_it_is() -> None:
 
 def test_what_only_a_part_needs_goes_into_the_part_without_placeholders() -> None:
     employer = contained("Organization", "e")
-    submission = read(body(contained("Patient", "p", managingOrganization=to("e")), employer))
+    employed = contained("Patient", "p", managingOrganization=to("e"))
+    submission = read(body(employed, employer))
 
     submission.remove_placeholders()
 
     assert "contained" not in submission.entry.resource
-    assert submission.parts["patient"].resource["contained"] == [employer]
+    assert submission.parts["patient"].resource == {**employed, "contained": [employer]}
     assert submission.parts["patient"].at == "Basic.contained[0]"
 
 
@@ -102,3 +107,22 @@ def test_what_a_resource_contains_stays_if_no_part_was_among_it() -> None:
     submission.remove_placeholders()
 
     assert entry.resource["contained"] == [PATIENT]
+
+
+def test_what_a_resource_in_parameters_contains_stays() -> None:
+    group = contained("Group", "g")
+    sent = register_body("A-1", contained=[group])
+    submission = from_parameters(sent, DIAGNOSTIC_REPORT)
+
+    submission.remove_placeholders()
+
+    assert submission.entry.resource["contained"] == [group]
+
+
+def test_what_stands_for_a_resource_has_what_r4_requires_of_it() -> None:
+    assert {*ANY_RESOURCE} == {"resourceType", "id", "code"}
+    assert ANY_RESOURCE["code"] == {"text": "-"}
+    assert SCHEMAS.accepts(
+        "Parameters",
+        {"resourceType": "Parameters", "parameter": [{"name": "x", "resource": ANY_RESOURCE}]},
+    )

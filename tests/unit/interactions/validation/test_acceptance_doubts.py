@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -253,3 +253,14 @@ def test_an_id_in_a_namespace_is_that_of_the_tenant_that_sends() -> None:
     find_plain(submission, FAST)
 
     assert run_to_completion(accept(submission, [], FAST, OWN_ID)) is not None
+
+
+@pytest.mark.parametrize("severity", ["warning", "error"])
+def test_the_rules_of_the_type_itself_are_asked(severity: Literal["warning", "error"]) -> None:
+    found = Issue(severity, "business-rule", "is odd", "code")
+    ruled = replace(FAST.types[TYPE], rules=lambda _entry, _about: [found])
+    context = replace(FAST, types={**FAST.types, TYPE: ruled})
+
+    remarked = remarks(register_body("A-1"), context)
+
+    assert remarked == (None if severity == "error" else [KNOWN, found])

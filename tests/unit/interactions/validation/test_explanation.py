@@ -109,6 +109,21 @@ def test_rules_are_asked_beside_a_wrong_structure(
     assert found == [f"{PATIENT}.gender", place]
 
 
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"report_changes": {"subject": {"reference": 5}}}, f"{REPORT}.subject.reference"),
+        ({"report_changes": {"text": {"status": "generated", "div": 5}}}, f"{REPORT}.text.div"),
+        ({"patient_changes": {"id": 5}}, f"{PATIENT}.id"),
+    ],
+    ids=["in a reference", "in the narrative", "in a part"],
+)
+def test_what_only_follows_from_a_wrong_structure_is_not_named_as_well(
+    changes: dict[str, Any], place: str
+) -> None:
+    assert places(refused(submitted(**changes))) == [place]
+
+
 def test_members_are_checked_with_all_else() -> None:
     twice = with_members(result("a"), result("a"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from fhirpub.app.context import create_context
 from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Rejected
-from tests.bodies import register_body
+from tests.bodies import document, register_body
 from tests.unit.interactions import registering
 from tests.unit.interactions.updating import CONTEXT, TENANT
 
@@ -52,3 +53,29 @@ def test_what_was_corrected_is_a_remark() -> None:
 
     assert isinstance(accepted, Candidate)
     assert b'"value-empty"' in accepted.version.response
+
+
+def warnings_of(accepted: Candidate) -> list[str]:
+    """Return the places of the warnings that the response to a registration has."""
+    issues = json.loads(accepted.version.response)["parameter"][-1]["resource"]["issue"]
+    return [one["expression"][0] for one in issues if one["severity"] == "warning"]
+
+
+def test_what_is_corrected_is_accepted_with_a_warning() -> None:
+    corrected, right = prepared(LENIENT, language=""), prepared(LENIENT)
+
+    assert isinstance(corrected, Candidate)
+    assert isinstance(right, Candidate)
+    added = [one for one in warnings_of(corrected) if one not in warnings_of(right)]
+    assert added == ["Parameters.parameter[2].resource.language"]
+
+
+def test_the_documents_of_what_is_corrected_are_stored_as_they_were_sent() -> None:
+    forms = [document(bytes(range(256)) * 400)]
+    corrected = prepared(LENIENT, language="", presentedForm=forms)
+    right = prepared(LENIENT, presentedForm=forms)
+
+    assert isinstance(corrected, Candidate)
+    assert isinstance(right, Candidate)
+    assert len(corrected.blobs) == 1
+    assert corrected.blobs == right.blobs

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from fhirpub.errors import TooLarge
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.register import Candidate, Rejected
-from fhirpub.interactions.submission.cut import MisplacedCut
+from fhirpub.interactions.submission.cut import MisplacedCut, cut_documents, read_cut
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.validation.validation import take_documents
@@ -86,3 +87,40 @@ def test_what_was_cut_out_and_is_no_document_is_to_be_read_whole() -> None:
 
     with pytest.raises(MisplacedCut):
         take_documents(submission)
+
+
+@pytest.mark.parametrize(
+    ("element", "is_taken"), [("presentedForm", True), ("media", False)], ids=["its own", "other"]
+)
+def test_what_was_cut_out_is_a_document_of_the_resource(element: str, *, is_taken: bool) -> None:
+    data = bytes(range(256)) * 64
+    body = register_body("a-1", **{element: [document(data)]})
+    cut = cut_documents(dumps(body), max_rest=100_000)
+    assert cut is not None
+    submission = read_cut(
+        loads(cut[0]), CONTEXT.types[TYPE], read=from_parameters, documents=cut[1]
+    )
+
+    if is_taken:
+        take_documents(submission)
+        assert [bytes(one.data) for one in submission.documents] == [data]
+    else:
+        with pytest.raises(MisplacedCut):
+            take_documents(submission)
+
+
+@both_ways
+@pytest.mark.parametrize(("more", "is_refused"), [(0, False), (1, True)])
+def test_a_document_may_have_as_many_bytes_as_the_settings_allow(
+    context: Context, more: int, *, is_refused: bool
+) -> None:
+    data = b"%PDF-1.4 " + b"x" * 91
+    limits = replace(context.config.limits, attachment_bytes=100)
+    small = replace(context, config=replace(context.config, limits=limits))
+    body = register_body("a-1", presentedForm=[document(data + b"x" * more)])
+
+    found = registering.prepared(small, body, tenant=TENANT)
+
+    assert isinstance(found, Rejected) is is_refused
+    if isinstance(found, Rejected):
+        assert isinstance(found.refusal, TooLarge)

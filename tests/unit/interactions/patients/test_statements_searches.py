@@ -1,0 +1,61 @@
+"""What a walk along the statements about patients asks of a store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from fhirpub.interactions.patients.statements import sources_of
+from fhirpub.storage.contract import Page, SearchQuery
+from fhirpub.storage.store import Store
+from tests.unit.interactions.patients.people import NATIONAL, Ward, person
+from tests.unit.interactions.patients.test_statements import all_of, ids, walk_of
+
+
+class NotingStore:
+    """A store that notes what it is searched for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.queries: list[SearchQuery] = []
+
+    async def search(self, tenant: str, query: SearchQuery) -> Page:
+        self.queries.append(query)
+        return await self._store.search(tenant, query)
+
+
+async def test_each_search_of_a_walk_has_the_time_of_a_search_and_counts_nothing(
+    ward: Ward,
+) -> None:
+    report = await ward.report("R-1", person((NATIONAL, "1")))
+    noting = NotingStore(ward.store)
+    context = replace(ward.context, resources=cast("Store", noting))
+
+    assert await all_of(walk_of(context)) == ids(report)
+
+    seconds = ward.context.config.limits.search_seconds
+    assert len(noting.queries) > len([*sources_of(context)])
+    assert {(one.max_seconds, one.count_up_to) for one in noting.queries} == {(seconds, 0)}
+
+
+async def test_no_statement_is_asked_for_beyond_the_number_that_is_taken(ward: Ward) -> None:
+    for number in range(3):
+        await ward.report(f"R-{number}", person((NATIONAL, f"{number}")))
+    noting = NotingStore(ward.store)
+
+    await walk_of(replace(ward.context, resources=cast("Store", noting))).take(2)
+
+    assert [one.limit for one in noting.queries[:2]] == [2, 2]
+
+
+async def test_a_walk_goes_on_behind_what_it_has_read(ward: Ward) -> None:
+    reports = [await ward.report(f"R-{n}", person((NATIONAL, f"{n}"))) for n in range(3)]
+    noting = NotingStore(ward.store)
+    walk = walk_of(replace(ward.context, resources=cast("Store", noting)))
+    await walk.take(1)
+    noting.queries.clear()
+
+    await walk.take(1)
+
+    after = [one.after for one in noting.queries if one.after is not None]
+    assert after == [(reports[2].updated, reports[2].id)]
