@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 from pymongo import MongoClient
 from xdist.scheduler import LoadFileScheduling
@@ -163,17 +164,35 @@ _IS_ERROR = re.compile('"level": ?"(error|critical)"')
 _errors = _LoggedErrors()
 
 
+_log_settings: dict[str, Any] = {}
+
+
 @pytest.fixture(autouse=True, scope="session")
 def quiet() -> Iterator[None]:
-    """Keep log lines out of the output, whatever thread they come from."""
-    configure(level="debug", form="json", stream=_errors)
-    yield
-    configure(level="error", form="json")
+    """Keep log lines out of the output, whatever thread they come from.
+
+    No logger keeps the settings of its first line: those of a command that ran in this process
+    would hide its lines from the tests behind it.
+    """
+    configure_for_good = structlog.configure
+
+    def configure_each_line(**settings: Any) -> None:
+        configure_for_good(**settings | {"cache_logger_on_first_use": False})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structlog, "configure", configure_each_line)
+        configure(level="debug", form="json", stream=_errors)
+        _log_settings.update(structlog.get_config())
+        yield
+        _log_settings.clear()
+        configure(level="error", form="json")
 
 
 def pytest_runtest_setup() -> None:
-    """Forget the errors that other tests have caused."""
+    """Forget the errors that other tests have caused, and the log settings of their commands."""
     _errors.lines.clear()
+    if _log_settings and structlog.get_config()["processors"] is not _log_settings["processors"]:
+        structlog.configure(**_log_settings)
 
 
 @pytest.hookimpl(wrapper=True)
