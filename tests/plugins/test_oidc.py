@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -410,7 +411,8 @@ def test_a_client_of_an_issuer_has_its_own_name_in_quotas_and_the_audit_trail(
 
     answer = call(watched, site.token())
 
-    assert answer.headers["ratelimit"].startswith('"client_requests_per_minute";r=999')
+    left = answer.headers["ratelimit"]  # sixteen more are granted each second
+    assert re.match(r'"client_requests_per_minute";r=(999|1000)', left)
     name = quote(f"{watched.base_url}|corp:ward")
 
     def entries() -> Any:
