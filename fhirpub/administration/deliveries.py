@@ -15,6 +15,7 @@ from fhirpub.problems import OperationProblem
 from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.webhooks.management import serializers
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES, ShownState, Wanted
+from fhirpub.webhooks.transport.pull_url import is_pull
 
 Record = Mapping[str, Any]
 
@@ -69,15 +70,17 @@ async def show(
 async def replay(administration: Administration, **given: Any) -> Record:
     """Reopen deliveries; the response has where to go on, if not all of them were reopened."""
     wanted = _wanted(given)
-    chosen = await _endpoints(administration, given.get("endpoint"), given.get("tenant"))
-    chosen = [one for one in chosen if one.state != "deleted"]
+    found = await _endpoints(administration, given.get("endpoint"), given.get("tenant"))
+    if given.get("endpoint") is None:  # nothing is sent to these, which is refused of a named one
+        found = [one for one in found if not is_pull(one.url)]
+    chosen = [one for one in found if one.state != "deleted"]
     for event in sorted(given.get("events", ())):
         if not [one for one in chosen if await administration.deliveries.one(one, event)]:
             raise NoSuchRecord("delivery", event)
     named = [("Endpoint", one.id) for one in chosen]
     place = _Place.read(given.get("from", ""))
     async with administration.recorded("delivery.replay", *named):
-        return await _replay(administration, chosen, wanted, place)
+        return await _replay(administration, found, wanted, place)
 
 
 @dataclass(slots=True)
@@ -96,11 +99,13 @@ class _Place:
 
 
 async def _replay(
-    administration: Administration, chosen: Sequence[Endpoint], wanted: Wanted, place: _Place
+    administration: Administration, found: Sequence[Endpoint], wanted: Wanted, place: _Place
 ) -> Record:
     reopened, held = 0, []
-    ids = [one.id for one in chosen]
-    for one in chosen[ids.index(place.endpoint) if place.endpoint in ids else 0 :]:
+    ids = [one.id for one in found]
+    for one in found[ids.index(place.endpoint) if place.endpoint in ids else 0 :]:
+        if one.state == "deleted":  # maybe since the call before, which names it as its place
+            continue
         following = place.sequence if one.id == place.endpoint else None
         here = 0
         while True:

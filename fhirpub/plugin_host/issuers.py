@@ -29,9 +29,10 @@ def load_issuers(config: Config) -> Sequence[TokenIssuer]:
         for plugin, issuer in found:
             where = f"{hooks.sources[plugin].where}: issuer {issuer.name!r}"
             problems = [f"{where} {problem}" for problem in _problems(issuer, config)]
-            if taken & {issuer.name, issuer.url}:
+            own = {one for one in (issuer.name, issuer.url) if isinstance(one, str)}
+            if taken & own:
                 problems.append(f"{where} has the name or the url of another issuer")
-            taken |= {issuer.name, issuer.url}
+            taken |= own
             hooks.report(plugin, problems)
     return [issuer for _plugin, issuer in found]
 

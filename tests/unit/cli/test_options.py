@@ -55,6 +55,14 @@ def test_who_runs_the_command_has_decided_unless_named() -> None:
     assert result.stdout == f"why|{getpass.getuser()}|False\n"
 
 
+def test_the_user_is_looked_up_when_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "someone-else")
+
+    result = CliRunner().invoke(noted, ["--reason", "why"])
+
+    assert result.stdout == "why|someone-else|False\n"
+
+
 def test_a_reason_must_be_given() -> None:
     assert CliRunner().invoke(noted, []).exit_code == 2
 

@@ -159,6 +159,16 @@ def test_no_two_issuers_have_a_name_or_a_url(install: Install, second: tuple[str
         loaded(["one"])
 
 
+@pytest.mark.parametrize(("name", "url"), [(["a"], "https://a.example"), ("a", {})])
+def test_a_name_or_a_url_that_is_no_text_is_reported(
+    install: Install, name: Any, url: Any
+) -> None:
+    install("one", SOURCE % [(name, url)], group=V2)
+
+    with pytest.raises(PluginError, match=r"has a (name that is not of|url that does not begin)"):
+        loaded(["one"])
+
+
 def test_a_plugin_with_the_hook_names_an_issuer(install: Install) -> None:
     install("one", SOURCE % [], group=V2)
 

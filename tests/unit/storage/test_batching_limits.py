@@ -237,3 +237,17 @@ async def test_a_deadline_keeps_nothing_of_what_ended_in_time() -> None:
         outcome.set_result(None)
 
     assert len(deadline._ends) == 1
+
+
+async def test_drain_waits_also_for_a_batch_that_begins_beside_the_first() -> None:
+    async def commit(batch: Sequence[str]) -> Sequence[str]:
+        await turns(20 if batch == ["b"] else 1)
+        return batch
+
+    bounds = Bounds(items=1, in_flight=2)
+    group: GroupCommit[str, str] = GroupCommit(commit, deadline_seconds=60, bounds=bounds)
+    outcomes = [group.add("a"), group.add("b")]
+
+    await group.drain()
+
+    assert [outcome.done() for outcome in outcomes] == [True, True]

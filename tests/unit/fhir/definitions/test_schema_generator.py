@@ -40,6 +40,24 @@ def test_a_type_that_is_not_held_brings_the_types_and_codes_that_it_needs() -> N
     assert made["properties"]["resourceType"]["const"] == "Claim"
 
 
+def references_in(schema: Any) -> set[str]:
+    """Return where the references of a schema lead."""
+    if isinstance(schema, list):
+        return set().union(*map(references_in, schema))
+    if not isinstance(schema, dict):
+        return set()
+    here = {schema["$ref"]} if isinstance(schema.get("$ref"), str) else set()
+    return here.union(*map(references_in, schema.values()))
+
+
+def test_a_type_brings_the_codes_of_its_data_types_as_well() -> None:
+    made = resource("StructureDefinition", tables())
+
+    wanted = {one.removeprefix(HERE) for one in references_in(made) if one.startswith(HERE)}
+    assert "property-representation" in wanted  # of ElementDefinition
+    assert wanted - made["$defs"].keys() == set()
+
+
 @pytest.mark.parametrize(
     ("name", "here", "expected"),
     [

@@ -120,6 +120,13 @@ def test_a_name_given_twice_is_named_with_its_object(raw: bytes, name: str, plac
     assert issue.expression == place
 
 
+def test_of_two_names_given_twice_one_is_named_with_its_own_object() -> None:
+    issue = issue_of(b'{"resourceType":"Patient","a":{"x":1,"x":1},"b":{"y":1,"y":1}}')
+
+    assert issue.diagnostics.endswith("has the same name twice: x")
+    assert issue.expression == "Patient.a"
+
+
 def test_a_place_that_is_too_long_is_left_out() -> None:
     opening = b'{"' + b"a" * 60 + b'":'
 

@@ -99,6 +99,22 @@ async def test_one_tenant_that_is_refused_stops_no_other(
     assert (stored.unwritten(LAB), stored.unwritten(OTHER)) == (0, 3)
 
 
+async def test_bytes_that_are_added_while_others_are_refused_are_counted(
+    stored: StoredBytes, counters: Counters
+) -> None:
+    counters.failures.append(BulkWriteError({"writeErrors": [{"index": 0}]}))
+    counters.free.clear()
+    stored.add(LAB, 5)
+    draining = asyncio.create_task(stored.drain())
+    await counters.begun.wait()
+
+    stored.add_all([(LAB, 2), (OTHER, 3)])
+    counters.free.set()
+    await draining
+
+    assert (stored.unwritten(LAB), stored.unwritten(OTHER)) == (7, 3)
+
+
 async def test_bytes_on_their_way_are_still_counted(
     stored: StoredBytes, counters: Counters
 ) -> None:

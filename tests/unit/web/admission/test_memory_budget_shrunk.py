@@ -32,3 +32,15 @@ async def test_a_body_that_holds_nothing_cannot_give_back(arrive: Arrive) -> Non
     memory_budget.release(request)
 
     assert request not in memory_budget
+
+
+async def test_a_complete_body_counts_with_its_size_and_not_with_what_was_expected(
+    arrive: Arrive,
+) -> None:
+    memory_budget = MemoryBudget(90, patience_seconds=60, largest=60)
+    (first, _), (second, _) = arrive(), arrive()
+    memory_budget.acquire(first, 10, owner="lab")  # of unknown size: 45 of the 60 are kept for it
+
+    memory_budget.shrink(first, 10)
+
+    assert memory_budget.acquire(second, 20, owner="lab") is None

@@ -93,6 +93,18 @@ def test_other_content_is_counted_also_where_it_is_not_refused(lab: Integrator) 
     assert moves.by("other_content_total") == 1
 
 
+def test_other_content_is_counted_and_logged_also_where_it_is_refused(
+    refusing: RunningService,
+) -> None:
+    lab, value, moves = refusing.integrator(), uuid4().hex, Moves(refusing)
+    with capture_logs() as logged:
+        found = [lab.register(register_body(value, conclusion=one)).status for one in "AB"]
+
+    assert found == [201, 409]
+    assert moves.by("other_content_total") == 1
+    assert "other content under a registered identifier" in [one["event"] for one in logged]
+
+
 def test_other_content_is_logged_by_its_elements_and_without_their_values(lab: Integrator) -> None:
     value = uuid4().hex
     lab.register(register_body(value))
