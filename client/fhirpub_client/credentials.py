@@ -117,20 +117,22 @@ class TokenAuth(httpx.Auth):
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Send a request with the token, once more with another one if that is refused."""
         if not self._token or time.monotonic() >= self._renewed_at:
-            yield from self._renew()
+            yield from self._renew(request)
         used = request.headers["Authorization"] = f"Bearer {self._token}"
         response = yield request
         if response.status_code == httpx.codes.UNAUTHORIZED:
             if used == f"Bearer {self._token}":  # no other request has renewed it since
-                yield from self._renew()
+                yield from self._renew(request)
             request.headers["Authorization"] = f"Bearer {self._token}"
             yield request
 
-    def _renew(self) -> Generator[httpx.Request, httpx.Response, None]:
+    def _renew(self, caller: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Get another token, with the timeout of the request that needs it: httpx adds none."""
         fields = {"grant_type": "client_credentials", **self._credentials.fields(self._url)}
         if self._scope:
             fields["scope"] = self._scope
-        response = yield httpx.Request("POST", self._url, data=fields)
+        limits = {"timeout": caller.extensions.get("timeout", {})}
+        response = yield httpx.Request("POST", self._url, data=fields, extensions=limits)
         if is_deferred(response):
             raise Deferred(response)
         if not response.is_success:

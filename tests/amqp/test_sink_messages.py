@@ -18,6 +18,7 @@ from fhirpub_amqp.sink import AmqpSink
 from tests.amqp.events import EVENT
 from tests.amqp.small_broker import SmallBroker
 from tests.ports import free_port
+from tests.waiting import until
 
 EXCHANGE = "fhirpub.events"
 
@@ -212,6 +213,24 @@ async def test_a_connection_that_broke_is_replaced_by_one_for_all_who_wait(
         await sink.send(EVENT)
 
     await asyncio.gather(*(sink.send(EVENT) for _ in range(5)))
+
+    assert receiver.connections == 2
+
+
+async def test_what_fails_late_leaves_the_next_connection_as_it_is(
+    sink: AmqpSink, receiver: SmallBroker
+) -> None:
+    receiver.hung = 1
+    late = asyncio.create_task(sink.send(EVENT))
+    await until(lambda: receiver.messages)
+    unfit = replace(EVENT, event_type="x" * 256)  # longer than a routing key can be
+    failing = asyncio.create_task(sink.send(unfit))
+    await until(lambda: failing.done() or sink._connection is None)
+    await sink.send(EVENT)
+
+    receiver.ended.set()
+    await asyncio.gather(late, failing, return_exceptions=True)
+    await sink.send(EVENT)
 
     assert receiver.connections == 2
 

@@ -151,6 +151,16 @@ def test_a_deferred_request_for_a_token_keeps_its_response() -> None:
     assert deferred.value.response is response
 
 
+@pytest.mark.parametrize("algorithm", ["ES384", "RS384"])
+def test_an_assertion_is_signed_by_the_algorithm_of_its_key(algorithm: str) -> None:
+    key = pair(algorithm).private.as_dict(private=True) | {"kid": "k-1"}
+
+    fields = PrivateKey("id", key, algorithm).fields(f"{BASE}/oauth/token")
+
+    read = jwt.decode(fields["client_assertion"], import_key(key), algorithms=[algorithm])
+    assert read.header["alg"] == algorithm
+
+
 def test_an_assertion_lasts_five_minutes_and_is_for_the_token_endpoint() -> None:
     signer = pair("ES384")
     key = signer.private.as_dict(private=True) | {"kid": "k-1"}

@@ -195,6 +195,18 @@ async def _later(found: Any) -> Any:
     return found
 
 
+@BOTH
+@pytest.mark.parametrize("refused", [0, 1])
+def test_a_token_is_waited_for_as_long_as_every_other_response(run: Run, refused: int) -> None:
+    service = Recorded(*[httpx.Response(401)] * refused, patient())
+
+    run(service, lambda client: client.read("1"), timeout=3)
+
+    every = [*service.token_requests, *service.requests]
+    assert len(every) == 2 + 2 * refused
+    assert {one.extensions["timeout"]["read"] for one in every} == {3}
+
+
 def test_a_closed_client_sends_nothing() -> None:
     client = Client(BASE, Secret("id", "s"), transport=Recorded(patient()))
     client.close()

@@ -55,6 +55,11 @@ def test_a_value_without_an_entry_names_no_tenant(value: Any) -> None:
         holder({"client_id": "ward", "org": value}, tenant_claim="org")
 
 
+def test_a_client_names_no_tenant_where_a_claim_has_to() -> None:
+    with pytest.raises(TokenRejected, match=r"^no tenant for its claims$"):
+        holder({"client_id": "ward"}, tenant_claim="org")
+
+
 @pytest.mark.parametrize("value", ["other", "*", None, ["ward"]])
 def test_all_other_values_may_have_an_entry(value: Any) -> None:
     tenants = [f"corp ward {NORTH}", f"corp * {SOUTH}"]

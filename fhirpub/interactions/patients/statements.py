@@ -242,8 +242,8 @@ class StatementWalk:
             every = (statement_in(owner, source) for source, owner in taken)
             return [statement for statement in every if statement is not None]
         last: dict[tuple[str, str], int] = {}
-        for source in {source.type_name: source for source, _ in taken}.values():
-            ids = frozenset(owner.id for one, owner in taken if one.type_name == source.type_name)
+        for source in dict.fromkeys(source for source, _ in taken):
+            ids = frozenset(owner.id for one, owner in taken if one == source)
             query = SearchQuery(
                 type=source.type_name,
                 ids=ids,

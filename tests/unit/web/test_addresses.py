@@ -94,6 +94,11 @@ def test_an_operation_that_there_is_not_is_answered_with_those_that_there_are() 
     assert said(f"{TYPE}/$everything").endswith("the operations are $register, $validate")
 
 
+def test_what_stands_behind_eight_segments_is_not_looked_at() -> None:
+    assert said("/a/b/c/d/e/f/g/DiagnosticReport").endswith(f"did you mean {TYPE}?")
+    assert "did you mean" not in said("/a/b/c/d/e/f/g/h/DiagnosticReport")
+
+
 def test_a_bundle_is_sent_to_the_base() -> None:
     refusal = ADDRESSES.refuse("POST", "/fhir/r4/Bundle")
 

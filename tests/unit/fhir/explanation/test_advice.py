@@ -121,6 +121,8 @@ def test_no_advice_on_a_time_repeats_it(text: str) -> None:
         ("a_bc", "the URL-safe alphabet"),
         ("AAAAA", "no multiple of 4"),
         ("AA\nAA A", "no multiple of 4"),
+        ("AA\nA", "no multiple of 4"),
+        ("AA\r\n*A", "other characters"),
         ("Ñ+/=", "other characters"),
     ],
 )

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from fhirpub.interactions.patients.statements import sources_of
+from fhirpub.interactions.indexing.persons import StatementNames, marked
+from fhirpub.interactions.patients.parts import sources_of_type
+from fhirpub.interactions.patients.statements import Asked, Source, StatementWalk, sources_of
 from fhirpub.storage.contract import Page, SearchQuery
+from fhirpub.storage.criteria import ANYTHING, Criterion, encode
 from fhirpub.storage.store import Store
+from fhirpub.testing.samples import new_id
 from tests.unit.interactions.patients.people import NATIONAL, Ward, person
 from tests.unit.interactions.patients.test_statements import all_of, ids, walk_of
 
@@ -59,3 +63,22 @@ async def test_a_walk_goes_on_behind_what_it_has_read(ward: Ward) -> None:
 
     after = [one.after for one in noting.queries if one.after is not None]
     assert after == [(reports[2].updated, reports[2].id)]
+
+
+async def test_each_part_of_a_type_has_its_own_later_statements(ward: Ward) -> None:
+    (subject,) = sources_of_type("DiagnosticReport", ward.context)
+    names = StatementNames.of("performer")
+    performer = Source("DiagnosticReport", "performer", "performer", names)
+    marker = (names.marker, *marked(ward.tenant.person_id(NATIONAL, "9")))
+    other = replace(await ward.report("R-1", person((NATIONAL, "1"))), id=new_id())
+    await ward.store.add(ward.tenant.id, replace(other, search=encode([marker]), members=()))
+    report = await ward.report("R-2", person((NATIONAL, "2")))
+    await ward.moved_to(report, NATIONAL, "3")
+    asked = [
+        Asked(source, (Criterion(source.names.marker, (ANYTHING,)),), frozenset(ids))
+        for source, ids in ((subject, {report.id}), (performer, {other.id}))
+    ]
+
+    found = await StatementWalk(asked, tenant=ward.tenant, context=ward.context).take(50)
+
+    assert [one.version_id for one in found] == [f"{report.id}.2", f"{other.id}.1"]

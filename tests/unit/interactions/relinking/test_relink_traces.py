@@ -59,3 +59,14 @@ async def test_the_small_documents_of_a_report_move_along(ward: Ward, report: Ve
     assert after.attached == before.attached != ()
     names = {*after.documents}
     assert {*await ward.store.blobs(ward.tenant.id, names)} == names
+
+
+async def test_results_move_again_from_where_they_were_moved_to(
+    ward: Ward, report: Version
+) -> None:
+    await ward.moved_to(report, NATIONAL, "2")
+    await ward.moved_to(report, NATIONAL, "3")
+
+    member = await ward.store.latest(ward.tenant.id, report.members[0].id)
+    assert member is not None
+    assert (member.version, id_of(member)) == (3, ward.tenant.person_id(NATIONAL, "3"))

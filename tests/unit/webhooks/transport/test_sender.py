@@ -84,6 +84,30 @@ async def test_an_event_is_sent_with_its_token_and_in_no_coding(
     assert got.headers["x-webhook-event"] == "patient.created"
 
 
+async def test_an_endpoint_with_another_url_gets_nothing_at_the_former_one(
+    sender: Sender, receiver: Receiver
+) -> None:
+    message = Message(
+        tenant=TENANT,
+        url=receiver.url,
+        token="the token",
+        secrets=("whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",),
+        event_id="evt_1",
+        event_type="patient.created",
+        body=b"{}",
+        number=1,
+        sequence=7,
+        endpoint="a",
+    )
+    receiver.answer(Reply(keep_open=True))
+    await sender.attempt(message)
+
+    with Receiver() as other:
+        await sender.attempt(replace(message, url=other.url))
+
+    assert (len(receiver.received), len(other.received)) == (1, 1)
+
+
 async def test_a_document_is_retrieved_with_how_long_it_may_be_kept(
     sender: Sender, receiver: Receiver
 ) -> None:
