@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from aio_pika.exceptions import AMQPError, ChannelNotFoundEntity, DeliveryError
@@ -23,6 +24,10 @@ from tests.waiting import until
 EXCHANGE = "fhirpub.events"
 
 
+def settings_of(receiver: SmallBroker, **changes: Any) -> AmqpSettings:
+    return AmqpSettings(url=receiver.url, connect_seconds=30.0, **changes)
+
+
 @pytest.fixture
 async def receiver() -> AsyncIterator[SmallBroker]:
     """A broker with a queue for the exchange that is the default."""
@@ -35,7 +40,7 @@ async def receiver() -> AsyncIterator[SmallBroker]:
 
 @pytest.fixture
 async def sink(receiver: SmallBroker) -> AsyncIterator[AmqpSink]:
-    sink = AmqpSink(AmqpSettings(url=receiver.url))
+    sink = AmqpSink(settings_of(receiver))
     yield sink
     await sink.close()
 
@@ -106,7 +111,7 @@ async def test_an_endpoint_may_name_its_exchange(sink: EventSink, receiver: Smal
 
 async def test_the_settings_name_the_exchange_of_other_endpoints(receiver: SmallBroker) -> None:
     receiver.bound.add("others")
-    sink = AmqpSink(AmqpSettings(url=receiver.url, exchange="others"))
+    sink = AmqpSink(settings_of(receiver, exchange="others"))
 
     await sink.send(EVENT)
     await sink.close()
@@ -147,7 +152,7 @@ async def test_an_event_without_a_queue_may_be_lost_if_the_settings_allow_it(
     receiver: SmallBroker,
 ) -> None:
     receiver.bound.clear()
-    sink = AmqpSink(AmqpSettings(url=receiver.url, mandatory=False))
+    sink = AmqpSink(settings_of(receiver, mandatory=False))
 
     await sink.send(EVENT)
     await sink.close()
@@ -156,7 +161,7 @@ async def test_an_event_without_a_queue_may_be_lost_if_the_settings_allow_it(
 
 
 async def test_an_exchange_that_must_not_be_declared_has_to_exist(receiver: SmallBroker) -> None:
-    sink = AmqpSink(AmqpSettings(url=receiver.url, declare=False))
+    sink = AmqpSink(settings_of(receiver, declare=False))
 
     with pytest.raises(ChannelNotFoundEntity, match="no exchange"):
         await sink.send(EVENT)
@@ -169,7 +174,7 @@ async def test_an_exchange_that_exists_is_not_declared_if_the_settings_forbid_it
     sink: EventSink, receiver: SmallBroker
 ) -> None:
     await sink.send(EVENT)
-    strict = AmqpSink(AmqpSettings(url=receiver.url, declare=False))
+    strict = AmqpSink(settings_of(receiver, declare=False))
 
     await strict.send(replace(EVENT, body=b"{}"))
     await strict.close()
@@ -179,10 +184,10 @@ async def test_an_exchange_that_exists_is_not_declared_if_the_settings_forbid_it
 
 
 async def test_events_go_on_once_a_missing_exchange_is_there(receiver: SmallBroker) -> None:
-    sink = AmqpSink(AmqpSettings(url=receiver.url, declare=False))
+    sink = AmqpSink(settings_of(receiver, declare=False))
     with pytest.raises(ChannelNotFoundEntity):
         await sink.send(EVENT)
-    other = AmqpSink(AmqpSettings(url=receiver.url))
+    other = AmqpSink(settings_of(receiver))
     await other.send(EVENT)
 
     await sink.send(EVENT)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fhirpub_hl7v2.problems import Unsupported, Unusable
+from fhirpub_hl7v2.problems import Unusable
 from fhirpub_hl7v2.settings import Settings
 from tests.hl7v2.messages import (
     SETTINGS,
@@ -256,41 +256,9 @@ def test_a_local_coding_system_may_be_set() -> None:
     assert found["code"]["coding"][0]["system"] == "https://lab.example/codes"
 
 
-@pytest.mark.parametrize(
-    ("msh", "code"),
-    [
-        ({9: "ADT^A01"}, "200"),
-        ({9: "ORU^R30"}, "201"),
-        ({11: "T"}, "202"),
-        ({12: "2.8"}, "203"),
-        ({12: ""}, "203"),
-    ],
-)
-def test_other_messages_are_not_supported(msh: dict[int, str], code: str) -> None:
-    with pytest.raises(Unsupported) as caught:
-        mapped(message(msh=msh))
-
-    assert [problem.code for problem in caught.value.problems] == [code]
-
-
 @pytest.mark.parametrize("version", ["2.3", "2.3.1", "2.4", "2.5", "2.5.1"])
 def test_five_versions_are_supported(version: str) -> None:
     assert len(mapped(message(msh={12: version}))) == 1
-
-
-@pytest.mark.parametrize(
-    ("segments", "place"),
-    [
-        ((pid(),), "MSH[1]: no OBR"),
-        ((obr(), obx()), "OBR[1]: comes without a PID"),
-        ((pid(), obx()), "OBX[1]: comes before any OBR"),
-    ],
-)
-def test_segments_out_of_order_are_a_problem(segments: tuple[str, ...], place: str) -> None:
-    with pytest.raises(Unusable) as caught:
-        mapped(message(*segments))
-
-    assert str(caught.value).startswith(place)
 
 
 def test_unknown_segments_are_ignored() -> None:

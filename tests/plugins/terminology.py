@@ -11,8 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from fhirpub_txserver.settings import ServerSettings
+
 SYSTEM = "https://codes.example/tests"
 CODES = {"glu", "hb"}
+PATIENCE_SECONDS = 30.0
 NEVER = "never"
 """A code for which there is no answer before the test ends."""
 
@@ -63,6 +66,11 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/r4/"
+
+
+def unhurried(server: Server, **changes: Any) -> ServerSettings:
+    """Return settings with enough time for the answers of a slow machine."""
+    return ServerSettings(**{"url": server.url, "timeout_seconds": PATIENCE_SECONDS, **changes})
 
 
 @contextmanager

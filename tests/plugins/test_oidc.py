@@ -107,13 +107,10 @@ def test_a_claim_names_the_tenant() -> None:
         ({"issuers": [""]}, "issuers: '' must be NAME URL"),
         ({"tenants": [f"corp {NORTH}"]}, "must be NAME VALUE TENANT"),
         ({"scopes": ["crop system/*.rs"]}, "begins with the name of no issuer"),
-        ({"roles": ["corp writer"]}, "must be NAME WORD SCOPE SCOPE"),
-        ({"audiences": ["corp a", "corp b"]}, "audiences: corp has several"),
-        ({"client_claims": []}, "client_claims and scope_claim must name claims"),
     ],
 )
 def test_entries_that_cannot_be_read_are_refused(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=r"must|begins|several") as refusal:
+    with pytest.raises(ValueError, match=r"must|begins") as refusal:
         settings(**changes)
     assert words in str(refusal.value)
 

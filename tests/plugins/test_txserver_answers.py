@@ -14,7 +14,7 @@ from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub_txserver import client, fhirpub_settings, fhirpub_terminology
 from fhirpub_txserver.client import TerminologyServer, _result_in
 from fhirpub_txserver.settings import ServerSettings
-from tests.plugins.terminology import NEVER, SYSTEM, Server, serving
+from tests.plugins.terminology import NEVER, SYSTEM, Server, serving, unhurried
 
 GLUCOSE = (SYSTEM, "glu")
 learned = CodeSourceContract().learned
@@ -105,7 +105,7 @@ def test_another_document_is_no_answer(answer: Any) -> None:
 def test_questions_go_on_after_an_answer_that_cannot_be_read(server: Server, body: bytes) -> None:
     codes = [f"bad-{len(body)}-{number}" for number in range(4)]
     server.answers |= dict.fromkeys(codes, body)
-    source = TerminologyServer(ServerSettings(url=server.url))
+    source = TerminologyServer(unhurried(server))
 
     for code in codes:
         source.knows(SYSTEM, code)
@@ -118,7 +118,7 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(server: Server) -> No
     whole = b'{"parameter": [{"name": "result", "valueBoolean": true}]}'
     longer = whole + b" " * 1_000_000 + b"}"
     server.answers |= {"long": whole.ljust(1_000_000), "longer": longer}
-    source = TerminologyServer(ServerSettings(url=server.url))
+    source = TerminologyServer(unhurried(server))
 
     assert source._ask((SYSTEM, "long")) is True
     assert source._ask((SYSTEM, "longer")) is True
@@ -128,19 +128,19 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(server: Server) -> No
 
 
 def test_the_server_is_asked_for_json(server: Server) -> None:
-    TerminologyServer(ServerSettings(url=server.url))._ask((SYSTEM, "json"))
+    TerminologyServer(unhurried(server))._ask((SYSTEM, "json"))
 
     assert asked_with(server, "json")["Accept"] == "application/fhir+json"
 
 
 def test_without_a_token_none_is_sent(server: Server) -> None:
-    TerminologyServer(ServerSettings(url=server.url))._ask((SYSTEM, "open"))
+    TerminologyServer(unhurried(server))._ask((SYSTEM, "open"))
 
     assert "Authorization" not in asked_with(server, "open")
 
 
 def test_a_token_is_sent_as_a_bearer_token(server: Server) -> None:
-    settings = ServerSettings(url=server.url, token="a-word")
+    settings = unhurried(server, token="a-word")
 
     TerminologyServer(settings)._ask((SYSTEM, "closed"))
 
@@ -151,7 +151,7 @@ def test_a_redirect_takes_no_token_to_another_server(server: Server) -> None:
     with Receiver() as elsewhere:
         location = f"{server.url}/CodeSystem/$validate-code?url={SYSTEM}&code=moved"
         elsewhere.answer(Reply(status=302, headers={"Location": location}))
-        settings = ServerSettings(url=elsewhere.url, token="a-word")
+        settings = unhurried(server, url=elsewhere.url, token="a-word")
 
         TerminologyServer(settings)._ask((SYSTEM, "moved"))
 
@@ -164,7 +164,7 @@ def test_a_redirect_takes_no_token_to_another_server(server: Server) -> None:
 def test_the_base_may_end_with_a_slash(server: Server, end: str) -> None:
     code = f"a&b c{len(end)}"
 
-    TerminologyServer(ServerSettings(url=server.url.rstrip("/") + end))._ask((SYSTEM, code))
+    TerminologyServer(unhurried(server, url=server.url.rstrip("/") + end))._ask((SYSTEM, code))
 
     path = "/r4/CodeSystem/$validate-code?url=https%3A%2F%2Fcodes.example%2Ftests&code=a%26b+c"
     assert [path for path, _headers in server.asked].count(f"{path}{len(end)}") == 1
@@ -181,7 +181,7 @@ def test_two_answers_that_never_come_do_not_keep_others_from_being_asked(server:
 
 
 def test_its_threads_do_not_keep_the_process_alive(server: Server) -> None:
-    source = TerminologyServer(ServerSettings(url=server.url))
+    source = TerminologyServer(unhurried(server))
     assert source._threads == []
     source.knows(*GLUCOSE)
 
@@ -288,6 +288,7 @@ def test_the_plugin_asks_a_server_if_there_is_one() -> None:
     ("changes", "problem"),
     [
         ({"url": "https://"}, "url must begin with http:// or https://, and name a host"),
+        ({"url": "ftp://x"}, "url must begin with http:// or https://, and name a host"),
         ({"url": "tx.example"}, "url must begin with http:// or https://, and name a host"),
         ({"cache_hours": 0.0}, "cache_hours must be above 0"),
         ({"retry_seconds": 0.0}, "retry_seconds must be above 0"),

@@ -137,6 +137,7 @@ def test_a_number_without_code_and_value_is_no_empty_line() -> None:
     [
         ((pid(),), "MSH[1]: no OBR follows"),
         ((obr(), obx()), "OBR[1]: comes without a PID before it"),
+        ((pid(), obx()), "OBX[1]: comes before any OBR"),
     ],
 )
 def test_a_missing_segment_is_an_error_of_the_sequence(

@@ -229,21 +229,22 @@ def test_a_stored_patient_takes_the_place_of_the_one_that_was_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("msh", "problem"),
+    ("msh", "code", "problem"),
     [
-        ({9: "ADT^A01"}, "MSH[1]-9: must be ORU^R01: other messages are not supported"),
-        ({9: "ORU^R30"}, "MSH[1]-9: must be ORU^R01: other events are not supported"),
-        ({11: "T"}, "MSH[1]-11: must be P: see [message] processing_ids"),
-        ({12: "2.8"}, "MSH[1]-12: must be one of 2.3, 2.3.1, 2.4, 2.5, 2.5.1"),
+        ({9: "ADT^A01"}, "200", "MSH[1]-9: must be ORU^R01: other messages are not supported"),
+        ({9: "ORU^R30"}, "201", "MSH[1]-9: must be ORU^R01: other events are not supported"),
+        ({11: "T"}, "202", "MSH[1]-11: must be P: see [message] processing_ids"),
+        ({12: "2.8"}, "203", "MSH[1]-12: must be one of 2.3, 2.3.1, 2.4, 2.5, 2.5.1"),
+        ({12: ""}, "203", "MSH[1]-12: must be one of 2.3, 2.3.1, 2.4, 2.5, 2.5.1"),
     ],
 )
 def test_a_header_that_is_not_supported_is_named_with_its_field(
-    msh: dict[int, str], problem: str
+    msh: dict[int, str], code: str, problem: str
 ) -> None:
     with pytest.raises(Unsupported) as refused:
         mapped(message(msh=msh))
 
-    assert str(refused.value) == problem
+    assert [(str(one), one.code) for one in refused.value.problems] == [(problem, code)]
 
 
 def test_everything_that_a_header_must_not_have_is_named_at_once() -> None:

@@ -121,7 +121,9 @@ def test_a_command_takes_the_file_that_was_read_and_does_not_get_it() -> None:
 
 
 def test_the_help_of_a_command_states_what_its_settings_are() -> None:
-    shown = CliRunner().invoke(_with_config(click.Command("x")), ["--help"]).output
+    command = _with_config(click.Command("x"))
+
+    shown = CliRunner().invoke(command, ["--help"], terminal_width=80).output
 
     assert "--config FILE  Settings; default: fhirpub.toml in the working" in shown
 

@@ -130,24 +130,15 @@ def test_the_table_has_a_row_for_each_quota(run: Any, tenant: str, client: str) 
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "message"),
+    ("words", "message"),
     [
-        (["set", "--bytes-per-day", "5"], 2, "either --tenant or --client"),
-        (["set", "--tenant", "a", "--client", "b", "--bytes-per-day", "5"], 2, "either --tenant"),
-        (["set", "--tenant", "a"], 2, "at least one limit"),
-        (["set", "--tenant", "a", "--bytes-per-day", "-1"], 2, "neither a number"),
-        (["set", "--tenant", "a", "--bytes-per-day", str(2**53 + 1)], 2, "neither a number"),
-        (["set", "--tenant", "a", "--bytes-per-day", "many"], 2, "nor default"),
-        (["set", "--client", "a", "--stored-bytes", "5"], 2, "--stored-bytes is a limit of ten"),
-        (["set", "--tenant", "a", "--bytes-per-day", "5"], 1, "there is no tenant a"),
-        (["set", "--client", "a", "--bytes-per-day", "5"], 1, "there is no client a"),
-        (["show", "--tenant", "a"], 1, "there is no tenant a"),
+        (["set", "--tenant", "a", "--bytes-per-day", "5"], "there is no tenant a"),
+        (["set", "--client", "a", "--bytes-per-day", "5"], "there is no client a"),
+        (["show", "--tenant", "a"], "there is no tenant a"),
     ],
 )
-def test_what_cannot_be_set_or_shown_is_refused(
-    run: Any, words: list[str], status: int, message: str
-) -> None:
+def test_what_is_not_there_has_no_quotas(run: Any, words: list[str], message: str) -> None:
     done = run("quota", *words)
 
-    assert done.returncode == status
+    assert done.returncode == 1
     assert message in done.stderr

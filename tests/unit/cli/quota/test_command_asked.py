@@ -50,20 +50,23 @@ def test_each_limit_has_an_option(bureau: Bureau) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "problem"),
     [
-        ("--requests-per-minute", "1"),
-        ("--tenant", "t", "--client", "c", "--requests-per-minute", "1"),
-        ("--tenant", "t"),
-        ("--client", "c", "--stored-bytes", "1"),
-        ("--client", "c", "--stored-bytes", "default"),
-        ("--tenant", "t", "--requests-per-minute", "-1"),
-        ("--tenant", "t", "--requests-per-minute", "9007199254740993"),
-        ("--tenant", "t", "--requests-per-minute", "many"),
+        ("--requests-per-minute 1", "name either --tenant or --client"),
+        ("--tenant t --client c --requests-per-minute 1", "name either --tenant or --client"),
+        ("--tenant t", "name at least one limit"),
+        ("--client c --stored-bytes 1", "--stored-bytes is a limit of tenants, not of clients"),
+        ("--client c --stored-bytes default", "--stored-bytes is a limit of tenants"),
+        ("--tenant t --requests-per-minute -1", "'-1' is neither a number up to"),
+        ("--tenant t --requests-per-minute 9007199254740993", "is neither a number up to"),
+        ("--tenant t --requests-per-minute many", "'many' is neither a number up to"),
     ],
 )
-def test_what_cannot_be_set_is_wrong_usage(bureau: Bureau, words: tuple[str, ...]) -> None:
-    assert bureau.run(quota, "set", *words).exit_code == 2
+def test_what_cannot_be_set_is_wrong_usage(bureau: Bureau, words: str, problem: str) -> None:
+    done = bureau.run(quota, "set", *words.split())
+
+    assert done.exit_code == 2
+    assert problem in done.stderr
     assert bureau.asked == []
 
 

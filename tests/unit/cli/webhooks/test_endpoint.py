@@ -309,7 +309,6 @@ def test_what_cannot_be_is_refused(
 @pytest.mark.parametrize(
     ("group", "words"),
     [
-        (endpoint, ["set", "x"]),
         (endpoint, ["rotate", "x", "--grace", "soon"]),
         (endpoint, ["rotate", "x", "--grace", "8d"]),
         (deliveries, ["replay"]),

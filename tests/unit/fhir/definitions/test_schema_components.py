@@ -144,4 +144,4 @@ def test_all_that_is_referred_to_is_there(short: dict[str, Any]) -> None:
     text = json.dumps(short)
     named = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
 
-    assert named - short.keys() == set()
+    assert {"Anything", "Coding"} <= named <= short.keys()
