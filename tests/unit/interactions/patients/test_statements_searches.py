@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from fhirpub.interactions.patients import statements
 from fhirpub.interactions.patients.statements import sources_of
 from fhirpub.storage.contract import Page, SearchQuery
 from fhirpub.storage.store import Store
@@ -45,7 +46,8 @@ async def test_no_statement_is_asked_for_beyond_the_number_that_is_taken(ward: W
 
     await walk_of(replace(ward.context, resources=cast("Store", noting))).take(2)
 
-    assert [one.limit for one in noting.queries[:2]] == [2, 2]
+    limits = [one.limit for one in noting.queries]
+    assert limits == [2, 2, statements._MOST_LATER]
 
 
 async def test_a_walk_goes_on_behind_what_it_has_read(ward: Ward) -> None:
