@@ -27,7 +27,7 @@ class Caught:
 
     def of(self, request_id: str) -> dict[str, Any]:
         """Return the one line of a request, which is written after its answer has left."""
-        wait_until(lambda: f'"request_id":"{request_id}"' in self.stream.getvalue(), 10)
+        wait_until(lambda: f'"request_id":"{request_id}"' in self.stream.getvalue(), 30)
         (line,) = [line for line in self.lines if line["request_id"] == request_id]
         return line
 

@@ -138,10 +138,10 @@ async def test_an_assertion_gets_a_token_for_five_minutes(ward: Ward) -> None:
 async def test_the_lifetime_is_a_setting_and_that_for_secrets_stays(
     make_ward: Callable[..., Any],
 ) -> None:
-    ward: Ward = await make_ward(assertion_token_seconds=60)
+    ward: Ward = await make_ward(assertion_token_seconds=60, token_seconds=3_600)
 
     assert (await ward.ask()).expires_in == 60
-    assert (await ward.world.ask()).expires_in == 86_400
+    assert (await ward.world.ask()).expires_in == 3_600
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "ES384", "RS256", "ES256"])
@@ -393,10 +393,10 @@ async def test_the_largest_key_set_is_read_within_a_turn_of_the_loop(
     members = [one.public(kid=f"n{number}") for number, one in enumerate(twenty)]
     ward: Ward = await make_ward(_set_of(members))
 
-    began = time.perf_counter()
+    began = time.thread_time()
     await ward.ask(twenty[7].sign(ward.claims(), header={"kid": "n7"}))
 
-    assert time.perf_counter() - began < 0.5  # 0.01 s on an idle machine
+    assert time.thread_time() - began < 0.5  # 0.01 s, however busy the machine is
 
 
 def _set_of(members: list[dict[str, Any]]) -> str:

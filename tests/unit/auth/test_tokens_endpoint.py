@@ -1,4 +1,4 @@
-"""Tokens with an endpoint: lifetimes by how a client proves itself, and fetches that end."""
+"""Tokens with an endpoint: what is being fetched for them ends with them."""
 
 from __future__ import annotations
 
@@ -13,31 +13,11 @@ from fhirpub.auth.tokens import Tokens
 from fhirpub.plugin_api import TokenIssuer
 from tests.unit.auth.assertions.signing import pair
 from tests.unit.auth.conftest import ADDRESS, ISSUER, World, bearer
+from tests.unit.auth.issuers.site import Silence
 from tests.unit.auth.issuers.test_trust import AUDIENCE, CORP, SCOPE, identify
 from tests.unit.auth.test_authentication import ES384, JWKS_URL, TOKEN_URL, Ward, make_ward
 
 __all__ = ["make_ward"]
-
-
-async def test_an_assertion_has_its_own_lifetime(make_ward: Callable[..., Any]) -> None:
-    ward: Ward = await make_ward(assertion_token_seconds=60, token_seconds=3_600)
-
-    assert (await ward.ask()).expires_in == 60
-    assert (await ward.world.ask()).expires_in == 3_600
-
-
-class Silence:
-    """A site that never answers; it notes when it is asked, and when the fetch ends."""
-
-    def __init__(self) -> None:
-        self.asked, self.ended = asyncio.Event(), asyncio.Event()
-
-    async def fetch(self, _url: str, _tenant: str) -> Any:
-        self.asked.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.ended.set()
 
 
 def tokens_of(world: World, silence: Silence, *issuers: TokenIssuer) -> Tokens:

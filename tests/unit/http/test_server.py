@@ -30,6 +30,7 @@ from tornado.netutil import bind_sockets
 from fhirpub.http import server as http1
 from fhirpub.http.exchange import Peer
 from fhirpub.http.server import Bounds, Connection, Server
+from tests.waiting import until
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST = b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -39,7 +40,8 @@ IN_CHUNKS = b"".join(
         b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
     ]
 )
-PATIENCE_SECONDS = 10.0
+
+PATIENCE_SECONDS = 30.0
 BODY_BYTES = 200_000
 
 Answering = Callable[["Seen"], Awaitable[None] | None]
@@ -804,13 +806,6 @@ async def test_an_answer_to_a_client_that_has_gone_is_no_fault() -> None:
         await until(delegate.seen[0].connection.stream.closed)
         go_on.set()
         await asyncio.wait_for(delegate.tasks[0], PATIENCE_SECONDS)
-
-
-async def until(true: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not true():
-            await asyncio.sleep(0.01)
 
 
 async def test_a_client_that_is_always_ahead_has_one_request_in_each_turn_of_the_loop() -> None:

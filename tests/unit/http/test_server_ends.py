@@ -12,7 +12,8 @@ from tornado.netutil import bind_sockets
 from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.exchange import Peer
 from fhirpub.http.server import Bounds, Connection, Server
-from tests.unit.http.test_server import GET, LAST, Delegate, Seen, serving, statuses, talk, until
+from tests.unit.http.test_server import GET, LAST, Delegate, Seen, serving, statuses, talk
+from tests.waiting import until
 
 
 async def test_a_connection_that_has_ended_leaves_room_for_another() -> None:

@@ -309,6 +309,7 @@ def test_the_codes_of_problems_are_a_code_system_that_is_complete(context: Conte
 
 
 def test_each_parameter_of_a_type_has_a_documentation(context: Context) -> None:
+    assert {"DiagnosticReport", "Observation"} <= context.searched.keys()
     for name in context.searched:
         for one in search_parameters_of(name, context):
             assert {"name", "type", "documentation"} <= one.keys()

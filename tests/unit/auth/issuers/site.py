@@ -10,6 +10,20 @@ import orjson
 from fhirpub.webhooks.transport.response import Retrieved
 
 
+class Silence:
+    """A site that never answers; it notes when it is asked, and when the fetch ends."""
+
+    def __init__(self) -> None:
+        self.asked, self.ended = asyncio.Event(), asyncio.Event()
+
+    async def fetch(self, _url: str, _tenant: str) -> Any:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+
 class Site:
     """The documents of issuers by their URLs."""
 

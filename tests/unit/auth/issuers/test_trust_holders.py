@@ -15,7 +15,7 @@ from fhirpub.plugin_api import TokenHolder, TokenIssuer, TokenRejected
 from fhirpub.problems import RequestProblem
 from tests.unit.auth.assertions.signing import key_set, pair
 from tests.unit.auth.conftest import HandClock, MemoryAccess, World
-from tests.unit.auth.issuers.site import Site
+from tests.unit.auth.issuers.site import Silence, Site
 from tests.unit.auth.issuers.test_trust import identify
 
 CORP, AUDIENCE = "https://login.corp.example", "https://fhir.lab.example"
@@ -252,15 +252,7 @@ async def test_a_known_key_is_not_fetched_again_for_each_token(corp: Corp) -> No
 
 
 async def test_what_is_being_fetched_ends_with_the_issuers(world: World) -> None:
-    asked, ended = asyncio.Event(), asyncio.Event()
-
-    async def fetch(_url: str, _tenant: str) -> Any:
-        asked.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
+    silence = Silence()
     issuer = TokenIssuer(
         name="corp",
         url=CORP,
@@ -270,16 +262,16 @@ async def test_what_is_being_fetched_ends_with_the_issuers(world: World) -> None
         identify=identify,
     )
     others = OtherIssuers(
-        [issuer], access=world.access, fetch=fetch, leeway_seconds=0, clock=world.clock
+        [issuer], access=world.access, fetch=silence.fetch, leeway_seconds=0, clock=world.clock
     )
     opened = others.open(KEY.sign({"iss": CORP}))
     assert opened is not None
     waiting = asyncio.create_task(others.admit(*opened))
     async with asyncio.timeout(60):
-        await asked.wait()
+        await silence.asked.wait()
         await others.stop()
 
-    is_ended = ended.is_set()
+    is_ended = silence.ended.is_set()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert is_ended

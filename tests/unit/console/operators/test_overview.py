@@ -189,10 +189,3 @@ async def test_most_tenants_are_enabled(office: Office, lab: str, other: str) ->
     tenants_, _clients, _endpoints = (await shown(office)).values["counts"]
 
     assert tenants_ == ("Tenants", "tenants", {"enabled": 2})
-
-
-@pytest.mark.parametrize(("after", "state"), [(0, "expired"), (1, "enabled")])
-def test_a_client_has_expired_at_the_end_of_its_last_secret(after: int, state: str) -> None:
-    client = replace(a_client(), secrets=(ClientSecret(b"d", 1_000 + after),))
-
-    assert overview.state_of_client(client, 1_000) == state

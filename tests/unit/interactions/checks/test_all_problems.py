@@ -143,10 +143,6 @@ def test_what_is_wrong_beside_a_primitive_is_removed_there() -> None:
     assert resource == {"a": "x", "_a": {"id": "i"}}
 
 
-def test_a_place_behind_the_end_of_a_list_is_none() -> None:
-    assert places({"a": [1]}, [".a[1].b"], ".b") == [".a[1].b", ".b"]
-
-
 def test_what_is_wrong_beside_a_primitive_value_is_removed_there() -> None:
     extension = {"url": 5, "valueCode": "x"}
     resource = {"a": ["y"], "_a": [{"extension": [extension]}]}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fhirpub.errors import Issue
 from fhirpub.interactions.checks.merged_places import merge_places
 from fhirpub.problems import ContentProblem
@@ -63,13 +61,6 @@ def test_errors_and_warnings_with_the_same_words_are_two_issues() -> None:
 
 def test_without_issues_there_is_none() -> None:
     assert merge_places([]) == []
-
-
-def test_the_same_words_about_two_problems_are_two_issues() -> None:
-    other = Issue.warning(ContentProblem.CODE_UNKNOWN, "a", "y")
-    issues = [_warning("a", "x"), replace(other, code=_warning("a", "x").code)]
-
-    assert merge_places(issues) == issues
 
 
 def test_issues_with_the_same_words_and_different_codes_are_two() -> None:

@@ -91,13 +91,3 @@ def test_without_a_narrative_nothing_is_contradicted(names: set[str]) -> None:
     before = {**BEFORE, "text": {"status": "generated", "div": "<div>All is well</div>"}}
 
     assert not is_contradicted(before, {**BEFORE, "conclusion": "x"}, names, ["presentedForm"])
-
-
-@pytest.mark.parametrize("name", ["title", "url", "hash", "creation"])
-def test_a_narrative_is_contradicted_by_what_a_document_no_longer_shows(name: str) -> None:
-    text = {"status": "generated", "div": "<div>Made on 2026-11-20</div>"}
-    before: dict[str, Any] = {"presentedForm": [{name: "2026-11-20"}], "text": text}
-    after = {**before, "presentedForm": [{name: "2026-11-21"}]}
-
-    assert is_contradicted(before, after, {"presentedForm"}, ["presentedForm"])
-    assert not is_contradicted(after, before, {"presentedForm"}, ["presentedForm"])

@@ -84,12 +84,3 @@ def test_patients_of_a_part_that_repeats_stand_for_no_persons() -> None:
     repeating = replace(submission, declared=declared)
 
     assert places(ambiguous_persons(repeating, replace(CONTEXT, config=config))) == []
-
-
-def test_a_patient_of_several_is_no_person_of_the_registration() -> None:
-    config = replace(CONTEXT.config, patients=PatientsConfig(person_systems=[FIRST]))
-    submission = submitted(patient_changes={"identifier": [number("1"), number("2")]})
-    several = replace(submission.declared["patient"], repeats=True)
-    submission.declared = {**submission.declared, "patient": several}
-
-    assert places(ambiguous_persons(submission, replace(CONTEXT, config=config))) == []

@@ -23,7 +23,7 @@ def order(id_: str, **changes: Any) -> Erasure:
 
 
 async def begun(store: SqliteStore, id_: str, **changes: Any) -> Erased:
-    """Erase without the deliveries, for which a relay is waited."""
+    """Erase without the deliveries, which would wait for a relay."""
     return (await eraser(store).begin(order(id_, **changes))).erased
 
 

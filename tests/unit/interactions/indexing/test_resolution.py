@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from fhirpub.errors import ConfigurationError
-from fhirpub.fhir.schema import Schemas
-from fhirpub.interactions.indexing.resolution import check_element, resolve_parameters
-from fhirpub.interactions.parameters import SearchIndexer
+from fhirpub.interactions.indexing.resolution import resolve_parameters
 from fhirpub.plugin_api import ResourceType, SearchParameter, patient, practitioner
-from fhirpub.storage.criteria import SearchValue, decode
-from tests.indexers import indexer
-
-MEMBER = replace(practitioner(referred_by="performer"), repeats=True)
-
-
-def text(name: str, *paths: str) -> SearchParameter:
-    return SearchParameter(name=name, type="string", paths=paths)
-
-
-def searched(*search: SearchParameter) -> SearchIndexer:
-    """Return practitioners that come with other resources, found by these parameters."""
-    declared = ResourceType(
-        name="Practitioner",
-        parts=(),
-        create_statuses=frozenset(),
-        update_statuses=frozenset(),
-        search=search,
-    )
-    return indexer(declared, member=MEMBER)
-
-
-def values_of(it: SearchIndexer, **elements: Any) -> set[SearchValue]:
-    return set(decode(it.values_of_member({"resourceType": "Practitioner", **elements}, {})))
+from tests.unit.interactions.indexing.practitioners import (
+    MEMBER,
+    coded,
+    searched,
+    text,
+    values_of,
+)
 
 
 def test_texts_are_taken_of_strings_and_of_names() -> None:
@@ -137,10 +115,6 @@ def test_members_are_searched_by_a_status_where_one_may_have_it(
     assert [one.parameter.name for one in resolve_parameters(declared, None, ())] == ["status"]
 
 
-def coded(name: str, *paths: str) -> SearchParameter:
-    return SearchParameter(name=name, type="token", paths=paths)
-
-
 def test_what_others_store_one_by_one_is_found_there() -> None:
     it = searched(
         coded("a", "gender"), coded("b", "language"), coded("both", "gender", "language")
@@ -176,52 +150,9 @@ def test_resources_are_sorted_by_what_is_stored_under_one_name() -> None:
     ]
 
 
-ELEMENTS = {
-    "token": ("CodeableConcept", "Coding", "Identifier", "boolean", "code"),
-    "date": ("Period", "Timing", "date", "dateTime", "instant"),
-    "reference": ("Reference",),
-    "quantity": ("Age", "Count", "Distance", "Duration", "Quantity"),
-    "number": ("decimal", "integer", "positiveInt", "unsignedInt"),
-    "string": ("HumanName", "markdown", "string"),
-    "uri": ("canonical", "oid", "uri", "url", "uuid"),
-}
-TYPES = sorted({one for names in ELEMENTS.values() for one in names})
 FLAG = ResourceType(
     name="Flag", parts=(), create_statuses=frozenset(), update_statuses=frozenset()
 )
-
-
-def checked(kind: Any, found: str) -> str:
-    """Check a parameter over an element of a type."""
-    schemas = SimpleNamespace(type_at=lambda *_place: (found, f"values of {found}"))
-    parameter = SearchParameter(name="sought", type=kind, paths=("at.place",))
-    return check_element(parameter, "at.place", FLAG, cast("Schemas", schemas))
-
-
-@pytest.mark.parametrize("kind", ELEMENTS)
-def test_a_parameter_takes_elements_of_the_types_that_it_can_compare(kind: str) -> None:
-    taken = []
-    for found in TYPES:
-        with contextlib.suppress(ConfigurationError):
-            assert checked(kind, found) == f"values of {found}"
-            taken.append(found)
-
-    assert taken == sorted(ELEMENTS[kind])
-
-
-@pytest.mark.parametrize(
-    ("found", "words"), [("Period", "an element of type Period"), ("", "no element of it")]
-)
-def test_an_element_that_cannot_be_compared_is_named_with_those_that_can(
-    found: str, words: str
-) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        checked("string", found)
-
-    assert str(refused.value) == (
-        f"Flag: search parameter sought: at.place is {words}; a string is one of type HumanName, "
-        "markdown, string"
-    )
 
 
 def test_references_to_patients_are_found_by_patient_wherever_they_stand() -> None:

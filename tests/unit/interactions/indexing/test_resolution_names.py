@@ -9,39 +9,9 @@ import pytest
 
 from fhirpub.errors import ConfigurationError
 from fhirpub.interactions.indexing.resolution import check_element, resolve_parameters
-from fhirpub.interactions.parameters import SearchIndexer
-from fhirpub.plugin_api import Part, ResourceType, SearchParameter, practitioner
-from fhirpub.storage.criteria import SearchValue, decode
-from tests.indexers import SCHEMAS, indexer
-
-MEMBER = replace(practitioner(referred_by="performer"), repeats=True)
-
-
-def text(name: str, *paths: str) -> SearchParameter:
-    return SearchParameter(name=name, type="string", paths=paths)
-
-
-def searched(*search: SearchParameter) -> SearchIndexer:
-    """Return practitioners that come with other resources, found by these parameters."""
-    declared = ResourceType(
-        name="Practitioner",
-        parts=(),
-        create_statuses=frozenset(),
-        update_statuses=frozenset(),
-        search=search,
-    )
-    return indexer(declared, member=MEMBER)
-
-
-def values_of(it: SearchIndexer, **elements: Any) -> set[SearchValue]:
-    return set(decode(it.values_of_member({"resourceType": "Practitioner", **elements}, {})))
-
-
-NAME, FAMILY = text("name", "name"), text("family", "name.family")
-
-
-def coded(name: str, *paths: str) -> SearchParameter:
-    return SearchParameter(name=name, type="token", paths=paths)
+from fhirpub.plugin_api import Part, ResourceType, SearchParameter
+from tests.indexers import SCHEMAS
+from tests.unit.interactions.indexing.practitioners import coded, searched
 
 
 def test_times_are_stored_under_one_name_whatever_others_store() -> None:

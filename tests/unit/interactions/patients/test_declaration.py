@@ -23,12 +23,3 @@ def test_patients_are_searched_by_their_names_and_birth_date() -> None:
 def test_no_registration_takes_patients_by_the_declaration() -> None:
     assert (PATIENTS.name, PATIENTS.type, PATIENTS.referred_by) == ("patient", "Patient", "")
     assert (PATIENTS.required, PATIENTS.repeats, PATIENTS.statuses) == (False, True, frozenset())
-
-
-def test_each_parameter_is_one_that_r4_defines_for_patients() -> None:
-    assert [one.definition.rpartition("/")[2] for one in PATIENTS.search] == [
-        "Patient-name",
-        "individual-family",
-        "individual-given",
-        "individual-birthdate",
-    ]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from fhirpub.interactions.indexing.persons import StatementNames, marked
+from fhirpub.interactions.patients import statements
 from fhirpub.interactions.patients.parts import sources_of_type
 from fhirpub.interactions.patients.statements import Asked, Source, StatementWalk, sources_of
 from fhirpub.storage.contract import Page, SearchQuery
@@ -49,7 +50,8 @@ async def test_no_statement_is_asked_for_beyond_the_number_that_is_taken(ward: W
 
     await walk_of(replace(ward.context, resources=cast("Store", noting))).take(2)
 
-    assert [one.limit for one in noting.queries[:2]] == [2, 2]
+    limits = [one.limit for one in noting.queries]
+    assert limits == [2, 2, statements._MOST_LATER]
 
 
 async def test_a_walk_goes_on_behind_what_it_has_read(ward: Ward) -> None:

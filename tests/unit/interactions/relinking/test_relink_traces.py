@@ -42,8 +42,11 @@ async def test_what_moves_nothing_is_not_logged(ward: Ward, report: Version) -> 
         await plan_relink(report.id, target, **ward.named)
     with capture_logs() as unneeded:
         await ward.moved_to(report, NATIONAL, "1")
+    await ward.moved_to(report, NATIONAL, "2")
+    with capture_logs() as again:
+        await ward.moved_to(report, NATIONAL, "2")
 
-    assert planned == unneeded == []
+    assert planned == unneeded == again == []
 
 
 async def test_the_small_documents_of_a_report_move_along(ward: Ward, report: Version) -> None:

@@ -86,16 +86,6 @@ async def test_what_is_revised_is_stored(ward: Ward, report: Version) -> None:
     assert (member.version, b"7.5" in member.body) == (2, True)
 
 
-async def test_a_document_that_a_revision_brings_is_stored(ward: Ward, report: Version) -> None:
-    large = document(b"%PDF-" + b"x" * 200_000)
-
-    changed = await revised(ward, report, numbered(1), presentedForm=[large])
-
-    assert changed.version.documents == (large["hash"],)
-    found = await ward.store.blobs(ward.tenant.id, changed.version.documents)
-    assert [*found] == [large["hash"]]
-
-
 async def test_the_documents_of_a_revision_are_stored(ward: Ward, report: Version) -> None:
     data = b"%PDF-1.4" + bytes(range(256)) * 400
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from fhirpub.interactions.search import inclusion
 from fhirpub.interactions.search.includes import Include
 from fhirpub.interactions.search.inclusion import include
-from fhirpub.storage.contract import Page, SearchQuery
+from fhirpub.storage.contract import Page
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from tests.unit.interactions.patients.people import (
@@ -207,32 +206,6 @@ async def test_nothing_is_included_once_the_time_is_over(
     assert page.versions == (report,)
     assert bool(found.versions) is is_complete
     assert bool(found.issues) is not is_complete
-
-
-async def test_each_search_for_what_is_included_has_its_time_and_the_room_that_is_left(
-    ward: Ward, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inclusion, "MAX_INCLUDED", 7)
-    report = await a_panel(ward)
-    queries: list[SearchQuery] = []
-
-    async def search(tenant: str, query: SearchQuery) -> Page:
-        queries.append(query)
-        return await ward.store.search(tenant, query)
-
-    resources = cast("Store", SimpleNamespace(search=search))
-    page = Page((report,), None, more=False)
-    await include(
-        page,
-        [RESULTS, SPECIMENS],
-        tenant=ward.tenant,
-        context=replace(ward.context, resources=resources),
-        may=denying(),
-    )
-
-    seconds = ward.context.config.limits.search_seconds
-    assert {(one.max_seconds, one.count_up_to) for one in queries} == {(seconds, 0)}
-    assert [one.limit for one in queries] == [7, 5]
 
 
 async def test_what_is_looked_for_has_the_time_of_a_search_and_is_not_counted(

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import InvalidContent
-from fhirpub.fhir.schema import own_schemas
 from fhirpub.interactions.submission.parameters import from_parameters
-from fhirpub.interactions.submission.record import ANY_RESOURCE, Submission, parse, resources_in
-from fhirpub.plugin_api import Entry, ResourceType
+from fhirpub.interactions.submission.record import ANY_RESOURCE, parse, resources_in
+from fhirpub.plugin_api import Entry
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 from tests.bodies import register_body
 from tests.indexers import SCHEMAS
@@ -85,28 +84,6 @@ def test_what_no_part_needs_stays_without_placeholders() -> None:
 
     assert submission.entry.resource["contained"] == [group]
     assert submission.parts["patient"].resource == PATIENT
-
-
-def test_what_stands_for_a_resource_that_is_validated_apart_is_valid() -> None:
-    entries = [{"name": "any", "resource": ANY_RESOURCE}]
-    sent = {"resourceType": "Parameters", "parameter": entries}
-
-    assert own_schemas().accepts("Parameters", sent)
-    assert ANY_RESOURCE["id"] == "validated-separately"
-
-
-def test_what_a_resource_contains_stays_if_no_part_was_among_it() -> None:
-    entry = Entry({"resourceType": "Flag", "contained": [PATIENT]}, "at")
-    declared = ResourceType(
-        name="Flag", parts=(), create_statuses=frozenset(), update_statuses=frozenset()
-    )
-    submission = Submission(
-        type=declared, entry=entry, parts={}, declared={}, local={}, remarks=[], content=[]
-    )
-
-    submission.remove_placeholders()
-
-    assert entry.resource["contained"] == [PATIENT]
 
 
 def test_what_a_resource_in_parameters_contains_stays() -> None:

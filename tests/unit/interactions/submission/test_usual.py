@@ -16,7 +16,6 @@ from fhirpub.plugin_api import Entry
 from fhirpub.testing.mutations import mutants
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 from tests.bodies import register_body
-from tests.panels import panel, result
 
 BODY = register_body("A-1")
 RESULT = {"name": "observation", "resource": {"resourceType": "Observation", "id": "o1"}}
@@ -101,7 +100,3 @@ def test_a_part_that_need_not_be_there_may_be_missing() -> None:
 def test_a_body_without_the_resource_is_refused_as_before() -> None:
     with pytest.raises(InvalidContent):
         parameters.from_parameters(without(BODY, "diagnosticReport"), DIAGNOSTIC_REPORT)
-
-
-def test_an_entry_that_may_repeat_is_looked_at_more_closely() -> None:
-    assert read_usual(panel("A-1", result("r1")), DIAGNOSTIC_REPORT) is None

@@ -48,17 +48,14 @@ def test_what_stays_wrong_is_refused_with_what_was_corrected() -> None:
     ]
 
 
-def test_what_was_corrected_is_a_remark() -> None:
-    accepted = prepared(LENIENT, language="")
-
-    assert isinstance(accepted, Candidate)
-    assert b'"value-empty"' in accepted.version.response
-
-
-def warnings_of(accepted: Candidate) -> list[str]:
-    """Return the places of the warnings that the response to a registration has."""
+def warnings_of(accepted: Candidate) -> list[tuple[str, str]]:
+    """Return the places and codes of the warnings that the response to a registration has."""
     issues = json.loads(accepted.version.response)["parameter"][-1]["resource"]["issue"]
-    return [one["expression"][0] for one in issues if one["severity"] == "warning"]
+    return [
+        (one["expression"][0], one["details"]["coding"][0]["code"])
+        for one in issues
+        if one["severity"] == "warning"
+    ]
 
 
 def test_what_is_corrected_is_accepted_with_a_warning() -> None:
@@ -67,7 +64,7 @@ def test_what_is_corrected_is_accepted_with_a_warning() -> None:
     assert isinstance(corrected, Candidate)
     assert isinstance(right, Candidate)
     added = [one for one in warnings_of(corrected) if one not in warnings_of(right)]
-    assert added == ["Parameters.parameter[2].resource.language"]
+    assert added == [("Parameters.parameter[2].resource.language", "value-empty")]
 
 
 def test_the_documents_of_what_is_corrected_are_stored_as_they_were_sent() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,6 +12,7 @@ from tornado.httputil import HTTPHeaders, RequestStartLine
 from tornado.iostream import IOStream
 
 from fhirpub.http.exchange import Exchange, Peer
+from fhirpub.interactions.context import Context
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
@@ -37,6 +38,18 @@ class Asked:
     @property
     def body_handler(self) -> BodyHandler:
         return cast("BodyHandler", self.handler)
+
+
+class Places:
+    """Computes what it is given, and notes where it does, and the owner."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.seen: list[tuple[str, str]] = []
+
+    async def run(self, owner: str, work: Callable[..., Any], *chunks: Sequence[bytes]) -> Any:
+        self.seen.append(("process" if chunks else "thread", owner))
+        return work(self.context, b"".join(*chunks)) if chunks else work()
 
 
 def running(lab: Integrator) -> RunningService:

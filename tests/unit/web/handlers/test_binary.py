@@ -12,7 +12,6 @@ from uuid import uuid4
 import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
-from tests.audit_trail import records_of_tenant
 from tests.bodies import PDF, document, register_body
 from tests.erasing import Operator
 from tests.unit.web.handlers.asking import REPORTS, Asked, on_request
@@ -259,21 +258,7 @@ def test_a_document_is_read_with_the_right_to_it_or_to_its_report(
     assert [lab.get(path).status for path in (place, HASH)] == [by_place, by_hash]
 
 
-# What is recorded, and what was erased.
-
-
-def test_a_document_is_recorded_with_the_version_that_has_it(lab: Integrator) -> None:
-    (place,) = register(lab)
-    name = uuid4().hex
-    lab.get(place, X_Request_Id=name)
-
-    (record,) = [one for one in records_of_tenant(lab) if one["request"] == name]
-    report = place.rpartition("/")[2].partition(".")[0]
-    assert record["what"] == [
-        f"Binary/{place.rpartition('/')[2]}",
-        f"DiagnosticReport/{report}/_history/1",
-    ]
-    assert [one.partition("/")[0] for one in record["patients"]] == ["Patient"]
+# Rights, and what was erased.
 
 
 @pytest.mark.parametrize(

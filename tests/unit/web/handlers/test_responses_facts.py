@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -19,6 +18,7 @@ from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import (
     REPORTS,
     Asked,
+    Places,
     asked,
     id_of,
     on_request,
@@ -75,17 +75,6 @@ def test_what_is_never_compressed_does_not_depend_on_what_codings_are_accepted(
     assert running(lab).call(found()) == (bool(least), vary)
 
 
-class Places:
-    """Computes what it is given, and notes where it does."""
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    async def run(self, _owner: str, work: Callable[..., Any], *chunks: Any) -> Any:
-        self.seen.append("process" if chunks else "thread")
-        return "computed"
-
-
 DENSE_ENOUGH = b"{" + b"1," * DENSE
 MUCH_DENSER = b"{" + b"1," * 10 * DENSE
 
@@ -102,17 +91,17 @@ MUCH_DENSER = b"{" + b"1," * 10 * DENSE
     ],
     ids=["json", "xml", "xml at the limit", "dense json", "long", "longer"],
 )
-def test_an_answer_is_computed_where_its_values_hold_up_no_one(
+def test_an_answer_is_computed_where_its_values_delay_no_other_request(
     lab: Integrator, stored: bytes, accept: str, place: list[str]
 ) -> None:
     async def found() -> list[str]:
-        places: Any = Places()
-        services = replace(running(lab).services, threads=places, processes=places)
+        services = running(lab).services
+        places: Any = Places(services.context)
+        services = replace(services, threads=places, processes=places)
         async with asked(lab, "GET", REPORTS, {"Accept": accept}, services=services) as one:
             handler: Any = one.handler
             await handler.compute_answer(lambda _context, _body: "", [stored])
-            seen: list[str] = places.seen
-            return seen
+            return [one for one, _owner in places.seen]
 
     assert running(lab).call(found()) == place
 

@@ -140,8 +140,8 @@ def test_a_search_is_of_the_type_in_the_address(lab: Integrator) -> None:
     assert [one["resource"]["resourceType"] for one in found] == ["Observation"]
 
 
-@pytest.mark.parametrize("name", ["_include", "_include:iterate", "_revinclude"])
-def test_each_form_of_an_inclusion_needs_the_right_to_read(
+@pytest.mark.parametrize("name", ["_include:iterate", "_revinclude"])
+def test_other_forms_of_an_inclusion_need_the_right_to_read_too(
     strict_service: RunningService, name: str
 ) -> None:
     lab = strict_service.integrator(scopes=("system/DiagnosticReport.s",))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.audit_trail import records_of_tenant
 from tests.unit.web.handlers.asking import named
 
 ENDPOINTS = "/webhooks/v1/endpoints"
@@ -41,14 +40,6 @@ def test_an_added_endpoint_is_located_and_its_secret_is_shown_once(lab: Integrat
     assert added.headers["cache-control"] == "no-store"
     assert added.json["signing_secret"].startswith("whsec_")
     assert "signing_secret" not in lab.get(path).json
-
-
-def test_an_added_endpoint_is_named_in_its_record(lab: Integrator) -> None:
-    added = add(lab)
-
-    record = records_of_tenant(lab)[-1]
-    assert (record["action"], record["status"]) == ("endpoint.create", 201)
-    assert record["what"] == [f"Endpoint/{added.json['id']}"]
 
 
 def test_endpoints_are_listed_oldest_first(lab: Integrator) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,12 +9,11 @@ import pytest
 
 from fhirpub.errors import TooLarge
 from fhirpub.fhir.strict_json import dumps
-from fhirpub.interactions.context import Context
 from fhirpub.testing.service import Integrator
 from fhirpub.web.handlers.batch import handler as module
 from fhirpub.web.handlers.placement import DENSE, LARGE, VERY_LARGE
 from tests.batches import BASE, TYPE, bundle, entry
-from tests.unit.web.handlers.asking import asked, running
+from tests.unit.web.handlers.asking import Places, asked, running
 
 SMALL = dumps(bundle(*[entry("GET", f"{TYPE}?code={'x' * 1_000}")] * 100))
 """More than is parsed on the event loop at once, in entries that are small."""
@@ -24,18 +22,6 @@ SMALL = dumps(bundle(*[entry("GET", f"{TYPE}?code={'x' * 1_000}")] * 100))
 def with_one_entry(size: int) -> bytes:
     """Return a batch with one entry of about so many bytes, and few values."""
     return dumps(bundle(entry("POST", TYPE, {"conclusion": "x" * size})))
-
-
-class Places:
-    """Computes what it is given, and notes where it does, and the owner."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.seen: list[tuple[str, str]] = []
-
-    async def run(self, owner: str, work: Callable[..., Any], *chunks: Sequence[bytes]) -> Any:
-        self.seen.append(("process" if chunks else "thread", owner))
-        return work(self.context, b"".join(*chunks)) if chunks else work()
 
 
 def read(lab: Integrator, body: bytes, *, values: int | None = None) -> tuple[int, list[Any]]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.settings import Config
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.admission.quotas import Ticket
 from tests.audit_trail import records_of_tenant
 from tests.panels import panel, result
+from tests.unit.web.handlers.asking import asked
 from tests.unit.web.handlers.registrations.test_revise import registered, revise
 
 
@@ -35,14 +39,25 @@ def test_a_tenant_that_may_store_no_more_cannot_revise(narrow: RunningService, v
 def test_a_revision_counts_in_what_a_tenant_stores(narrow: RunningService, value: str) -> None:
     lab = narrow.integrator()
     path = registered(lab, value, result("r1", 1.0))
+    body = dumps(panel(value, result("r1", 2.0), conclusion="x y " * 500))
+    counted: list[int] = []
 
-    usage = narrow.services.quotas._usages["tenant", lab.tenant.id]
-    before = usage.stored
+    class Noting(Ticket):
+        def add_stored(self, size: int) -> None:
+            counted.append(size)
 
-    answer = revise(lab, path, panel(value, result("r1", 2.0), conclusion="x y " * 500))
+    async def status() -> int:
+        services = replace(narrow.services, ticket_type=Noting)
+        headers = {"If-Match": "*"}
+        async with asked(lab, "POST", f"{path}/$revise", headers, services=services) as one:
+            one.handler.data_received(body)
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
 
-    assert answer.status == 200, answer.body
-    assert usage.stored - before >= 2_000
+    assert narrow.call(status()) == 200
+    (size,) = counted
+    assert size >= 2_000
 
 
 def test_a_revision_leaves_one_record_and_so_does_one_that_changes_nothing(
