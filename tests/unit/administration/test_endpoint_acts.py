@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fhirpub.administration import endpoint_acts, endpoints, tenants
 from fhirpub.administration import endpoint_acts as acts
+from fhirpub.administration import endpoints, tenants
 from fhirpub.administration.operation import Operation
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import ConfigurationError, InvalidContent, NoSuchRecord
@@ -195,7 +195,7 @@ def test_all_acts_are_among_the_operations() -> None:
 
 
 def test_the_operations_are_those_that_clients_know() -> None:
-    assert declared(endpoint_acts.OPERATIONS) == {
+    assert declared(acts.OPERATIONS) == {
         "endpoint ping": [
             "POST /endpoints/{endpoint}/test 200",
             "creates a store, as endpoint.test",

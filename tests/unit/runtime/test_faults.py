@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from fhirpub.runtime import faults
 from fhirpub.runtime.faults import name_plugins, where
 
+pytestmark = pytest.mark.usefixtures("faults_as_before")
+
 SECRET = "Verraeterisch"
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    before = faults._plugins, faults._shows_tracebacks
-    yield
-    faults._plugins, faults._shows_tracebacks = before
 
 
 def fault(code: str, *, module: str = "acme_flags.rules") -> Exception:

@@ -78,7 +78,7 @@ def test_lines_for_a_reader_that_does_not_read_wait_for_nobody(pipe: Pipe) -> No
     seconds = time.perf_counter() - begun
     log.write("end\n")
 
-    assert seconds < 1
+    assert seconds < 20  # a write that waited would wait for ever: nothing reads
     assert pipe.read() == LINE * 1_000 + "end\n"
     assert pipe.lost == []
 

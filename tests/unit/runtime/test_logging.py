@@ -6,12 +6,11 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import structlog
 
 from fhirpub.runtime.log_sampling import LINES_PER_MINUTE, WINDOW_MS
 from fhirpub.runtime.logging import configure, logger, request_lines
@@ -34,16 +33,11 @@ class Log:
 
 
 @pytest.fixture
-def log() -> Iterator[Log]:
+def log(log_as_before: None) -> Log:
     """Send log lines to memory for the time of a test."""
-    before, root = structlog.get_config(), logging.getLogger()
-    handlers, level = root.handlers[:], root.level
     log = Log()
     configure(level="info", form="json", stream=log.stream, clock=lambda: log.now)
-    yield log
-    structlog.configure(**before)
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    return log
 
 
 def write_line(event: str, *, kind: str = "401", **facts: Fact) -> None:

@@ -7,34 +7,20 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 
-from fhirpub.runtime import faults
 from fhirpub.runtime import logging as module
 from fhirpub.runtime.clock import now_ms
 from fhirpub.runtime.faults import name_plugins
 from fhirpub.runtime.logging import configure, end_log, logger, request_lines
 
+pytestmark = pytest.mark.usefixtures("log_as_before", "faults_as_before")
+
 SECRET = "Ashdown"
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    before, root = structlog.get_config(), logging.getLogger()
-    handlers, level, shown = root.handlers[:], root.level, faults._shows_tracebacks
-    kept = module._stream, module._request_lines
-    yield
-    structlog.configure(**before)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    faults._shows_tracebacks = shown
-    module._stream, module._request_lines = kept
 
 
 def fail() -> None:

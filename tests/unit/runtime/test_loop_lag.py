@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from fhirpub.runtime import loop_lag
 from fhirpub.runtime.loop_lag import LoopLag
 
 
@@ -46,8 +48,9 @@ async def measured(delays: list[float], monkeypatch: pytest.MonkeyPatch) -> Loop
 
     lag = LoopLag()
     with monkeypatch.context() as patched:
-        patched.setattr("fhirpub.runtime.loop_lag.asyncio.get_running_loop", Clock)
-        patched.setattr("fhirpub.runtime.loop_lag.asyncio.sleep", sleep)
+        # Its own name alone: a service may run in another thread of this process.
+        loop = SimpleNamespace(get_running_loop=Clock, sleep=sleep)
+        patched.setattr(loop_lag, "asyncio", loop)
         with pytest.raises(asyncio.CancelledError):
             await lag.run()
     return lag

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fhirpub.runtime import memory
+from tests.waiting import until
 
 PROGRAM = """
 import asyncio, resource
@@ -85,29 +87,28 @@ def test_memory_is_returned_at_once_if_that_is_asked_for(libc: Libc) -> None:
 async def test_memory_is_returned_once_after_large_work(
     libc: Libc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rounds = 0
-    sleep = asyncio.sleep
+    pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
-        nonlocal rounds
-        assert seconds == 10.0
-        rounds += 1
-        await sleep(0)
+        pauses.append(seconds)
+        await asyncio.sleep(0)
 
     trimmer = memory.MemoryTrimmer()
-    monkeypatch.setattr("fhirpub.runtime.memory.asyncio.sleep", pause)
+    # Its own name alone: a service may run in another thread of this process.
+    own = SimpleNamespace(sleep=pause, to_thread=asyncio.to_thread)
+    monkeypatch.setattr(memory, "asyncio", own)
     task = asyncio.create_task(trimmer.run())
-    while rounds < 3:
-        await sleep(0)
+    await until(lambda: len(pauses) > 2)
     assert libc.asked == []
 
     trimmer.note_large_work()
-    while rounds < 9:
-        await sleep(0)
+    noted = len(pauses)
+    await until(lambda: len(pauses) > noted + 5)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
     assert libc.asked == [("malloc_trim", 0)]
+    assert {*pauses} == {10.0}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_nothing_is_done_where_the_library_is_another(
     monkeypatch: pytest.MonkeyPatch, platform: str, names: list[str], *, is_glibc: bool
 ) -> None:
     library: Any = type("Library", (), dict.fromkeys(names))
-    monkeypatch.setattr("fhirpub.runtime.memory.ctypes.CDLL", lambda _name: library)
-    monkeypatch.setattr("fhirpub.runtime.memory.sys.platform", platform)
+    monkeypatch.setattr(memory, "ctypes", SimpleNamespace(CDLL=lambda _name: library))
+    monkeypatch.setattr(memory, "sys", SimpleNamespace(platform=platform))
 
     assert (memory._glibc() is library) is is_glibc

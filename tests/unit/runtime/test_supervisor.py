@@ -147,7 +147,8 @@ def test_a_worker_that_a_signal_stops_is_continued_at_once(
 
     log = tmp_path / "errors"
     assert wait_until(lambda: "worker was stopped by a signal" in log.read_text())
-    assert f'"pid": {stopped}' in log.read_text()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["pid"] for line in lines if "stopped" in line["event"]] == [stopped]
     assert wait_until(lambda: state_of(stopped) != "T")
     os.kill(stopped, signal.SIGKILL)
     assert wait_until(lambda: "worker died" in log.read_text())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from fhirpub.runtime import supervisor
 from fhirpub.runtime.supervisor import _run
 
 
@@ -113,8 +115,8 @@ def test_a_supervisor_gives_up_after_twenty_deaths_in_a_minute(
     workers = Workers(*((pid, 1) for pid in range(2, 2 + deaths)))
 
     with monkeypatch.context() as patched, capture_logs():
-        clock = "fhirpub.runtime.supervisor.time.monotonic"
-        patched.setattr(clock, lambda: next(times) * seconds)
+        clock = SimpleNamespace(monotonic=lambda: next(times) * seconds)
+        patched.setattr(supervisor, "time", clock)
         assert run(workers) == (not is_over, 1)
 
     assert len(workers.started) == 2 + deaths - is_over

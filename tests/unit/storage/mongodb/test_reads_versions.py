@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import replace
 
@@ -79,6 +80,17 @@ async def test_a_history_is_newest_first_and_has_an_end(shared: MongoStore) -> N
 
 
 async def test_many_reads_at_once_get_each_its_own(shared: MongoStore) -> None:
+    versions = [a_version(body=b"%d" % number) for number in range(5)]
+    for version in versions:
+        await shared.add(LAB, version)
+    missing = shared.latest(OTHER, versions[0].id)
+
+    found = await asyncio.gather(*(shared.latest(LAB, one.id) for one in versions), missing)
+
+    assert found == [*versions, None]
+
+
+async def test_a_search_by_ids_finds_these_alone(shared: MongoStore) -> None:
     versions = [a_version() for _ in range(5)]
     for version in versions:
         await shared.add(LAB, version)

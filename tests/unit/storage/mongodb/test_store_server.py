@@ -15,6 +15,7 @@ from fhirpub.storage.mongodb.store import MongoStore, from_url
 from fhirpub.storage.upgrades.versions import SchemaVersion
 from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id
+from tests.storage.mongodb.helpers import Database
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -89,21 +90,16 @@ async def test_a_check_writes_the_time_and_finds_a_newer_release(
 
 
 async def test_a_database_is_distinguished_from_all_others(
-    shared: MongoStore, other: MongoStore
+    shared: MongoStore, other: MongoStore, database: Database, url: str
 ) -> None:
     one = await shared.identity()
 
     assert await other.identity() == one
     assert len(one) == 32
-    await shared._database.client[f"{shared._database.name}x"].create_collection(schema.STORE)
-    another = from_url(
-        shared._url.replace(shared._database.name, f"{shared._database.name}x"),
-        deadline_seconds=120,
-        production=True,
-    )
+    database.create_collection(schema.STORE)
+    another = from_url(url, deadline_seconds=120, production=True)
     assert await another.identity() != one
     await another._close()
-    await shared._database.client.drop_database(f"{shared._database.name}x")
 
 
 async def test_a_new_database_has_the_version_of_this_release(shared: MongoStore) -> None:

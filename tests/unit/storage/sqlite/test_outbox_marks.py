@@ -15,7 +15,7 @@ from fhirpub.storage.contract import Version
 from fhirpub.storage.sqlite import outbox
 from fhirpub.storage.sqlite.database import transaction
 from fhirpub.storage.sqlite.files import make_tables
-from fhirpub.storage.sqlite.outbox import MAX_ROWS_PASSED, _Key, _Step, read_page
+from fhirpub.storage.sqlite.outbox import _Key, _Step, read_page
 from fhirpub.storage.sqlite.schema import VERSION_COLUMNS
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.sqlite.tables import webhooks as sql
@@ -24,6 +24,8 @@ from fhirpub.testing.samples import LAB, a_version
 from fhirpub.testing.store_contract import Reopen, reopening
 from fhirpub.testing.webhook_contract import EVENTS, events_added, pending_keys
 
+PASSED = 1_000
+"""So many rows the mark passes at a time: a tenth, which takes a tenth of the time."""
 _REPEAT = "WITH n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
 
 
@@ -45,6 +47,12 @@ async def store(reopen: Reopen) -> SqliteStore:
     store = await reopen()
     assert isinstance(store, SqliteStore)
     return store
+
+
+@pytest.fixture
+def _short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the mark pass fewer rows at a time."""
+    monkeypatch.setattr(outbox, "MAX_ROWS_PASSED", PASSED)
 
 
 def add_silent(path: Path, count: int) -> None:
@@ -169,20 +177,22 @@ async def test_an_entry_that_became_an_exception_can_be_published(
     assert await pending_keys(store) == []
 
 
+@pytest.mark.usefixtures("_short_steps")
 async def test_entries_far_apart_are_all_found_by_one_call(store: SqliteStore, path: Path) -> None:
     entries = [loud() for _ in range(3)]
     await store.add(LAB, a_version())
     for entry in entries:
-        add_silent(path, MAX_ROWS_PASSED + 10)
+        add_silent(path, PASSED + 10)
         await store.add(LAB, entry)
-    add_silent(path, 3 * MAX_ROWS_PASSED)
+    add_silent(path, 3 * PASSED)
 
     async with asyncio.timeout(60):
         assert await pending_keys(store, limit=2) == [key_of(entry) for entry in entries[:2]]
         assert await pending_keys(store, limit=10) == [key_of(entry) for entry in entries]
-    assert outbox_of(path)[0] == 3 * (MAX_ROWS_PASSED + 11) + 3 * MAX_ROWS_PASSED + 1
+    assert outbox_of(path)[0] == 3 * (PASSED + 11) + 3 * PASSED + 1
 
 
+@pytest.mark.usefixtures("_short_steps")
 async def test_a_page_that_many_entries_nearly_fill_is_filled_from_far_behind(
     store: SqliteStore, path: Path
 ) -> None:
@@ -190,13 +200,14 @@ async def test_a_page_that_many_entries_nearly_fill_is_filled_from_far_behind(
     for entry in entries[:-1]:
         await store.add(LAB, entry)
     await store.add(LAB, a_version())
-    add_silent(path, MAX_ROWS_PASSED + 200)
+    add_silent(path, PASSED + 200)
     await store.add(LAB, entries[-1])
 
     async with asyncio.timeout(60):
         assert await pending_keys(store, limit=200) == [key_of(entry) for entry in entries]
 
 
+@pytest.mark.usefixtures("_short_steps")
 async def test_entries_far_behind_the_mark_are_published_and_those_between_stay(
     store: SqliteStore, path: Path
 ) -> None:
@@ -204,11 +215,11 @@ async def test_entries_far_behind_the_mark_are_published_and_those_between_stay(
     await store.add(LAB, a_version())
     for entry in entries:
         await store.add(LAB, entry)
-        add_silent(path, MAX_ROWS_PASSED)
+        add_silent(path, PASSED)
 
     await store.mark_published([key_of(entries[3]), key_of(entries[1])])
 
-    assert outbox_of(path)[0] == 3 * MAX_ROWS_PASSED + 5
+    assert outbox_of(path)[0] == 3 * PASSED + 5
     assert await pending_keys(store) == [key_of(entries[0]), key_of(entries[2])]
 
 
