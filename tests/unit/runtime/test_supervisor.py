@@ -19,8 +19,11 @@ _PROGRAM = """
 import signal, sys
 from pathlib import Path
 from fhirpub.errors import SecretsUnavailable, StoreUnavailable
+from fhirpub.runtime import supervisor
 from fhirpub.runtime.logging import configure
 from fhirpub.runtime.supervisor import supervise
+
+supervisor._PAUSE_SECONDS = float(sys.argv[1])
 
 def work(number, ready):
     if Path("away").exists():
@@ -38,14 +41,16 @@ sys.exit(supervise(2, work, announce=lambda: print("ready", flush=True)))
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def supervisor(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     """Yield a supervisor of two workers, which cannot start while the file `away` exists.
 
-    Workers that started are counted in the file `started`.
+    Workers that started are counted in the file `started`. The parameter is the pause in seconds
+    before a worker is started again.
     """
+    pause = getattr(request, "param", "2")
     with (tmp_path / "errors").open("wb") as errors:
         program = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM],
+            [sys.executable, "-c", _PROGRAM, pause],
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -119,6 +124,7 @@ def test_a_worker_is_replaced_once_the_store_is_back(
     assert wait_until(lambda: (tmp_path / "started").read_text() == "+++")
 
 
+@pytest.mark.parametrize("supervisor", ["300"], indirect=True)
 def test_a_worker_that_waits_for_the_store_is_stopped_at_once(
     supervisor: subprocess.Popen[str], tmp_path: Path
 ) -> None:
@@ -127,7 +133,7 @@ def test_a_worker_that_waits_for_the_store_is_stopped_at_once(
 
     supervisor.terminate()
 
-    assert supervisor.wait(timeout=1.9) == 0
+    assert supervisor.wait(timeout=60) == 0
 
 
 def test_a_stopped_worker_does_not_hold_the_end_up(supervisor: subprocess.Popen[str]) -> None:
