@@ -70,10 +70,13 @@ class AuditTrail:
             address: The address of the caller.
             client: The client that the caller claims to be.
         """
-        kind = (action, status, client, address)
+        self._count((action, status, client, address), 1)
+
+    def _count(self, kind: _Refusal, number: int) -> None:
         if kind not in self._refusals and len(self._refusals) >= _MAX_REFUSALS:
+            action, status, _client, _address = kind
             kind = (action, status, "", "")
-        self._refusals[kind] += 1
+        self._refusals[kind] += number
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -107,6 +110,10 @@ class AuditTrail:
         try:
             await self._sealer.wait()
             await self.note_refusals()
+        except StoreUnavailable as problem:
+            count = self._refusals.total()
+            _log.error("refusals not recorded before the stop", count=count, reason=problem.reason)
+        try:
             await self._recorder.finish()
             await self._sealer.finish()
         except StoreUnavailable as problem:  # what is durable is sealed by another process
@@ -121,17 +128,26 @@ class AuditTrail:
                 _log.warning("audit trail waits for the store", reason=problem.reason)
 
     async def note_refusals(self) -> None:
-        """Record the refusals that were counted, in the chain of the client if there is one."""
+        """Record the refusals that were counted, in the chain of the client if there is one.
+
+        Raises StoreUnavailable; those that are not recorded are counted until the next time.
+        """
         refusals, self._refusals = self._refusals, Counter()
-        tenants = await self._tenants_of({client for _, _, client, _ in refusals if client})
-        at = self._clock()
-        for (action, status, client, address), count in refusals.items():
-            tenant = tenants.get(client, SERVICE)
-            what = (name_of("Client", client),) if client in tenants else ()
-            access = Access(action=action, status=status, what=what, count=count)
-            known = client if client in tenants else ""
-            record = encode(access, Agent(client=known, address=address), at=at)
-            self._recorder.note(tenant, record, at=at)
+        try:
+            tenants = await self._tenants_of({client for _, _, client, _ in refusals if client})
+            at = self._clock()
+            for kind in [*refusals]:
+                action, status, client, address = kind
+                tenant = tenants.get(client, SERVICE)
+                what = (name_of("Client", client),) if client in tenants else ()
+                access = Access(action=action, status=status, what=what, count=refusals[kind])
+                known = client if client in tenants else ""
+                record = encode(access, Agent(client=known, address=address), at=at)
+                self._recorder.note(tenant, record, at=at)
+                del refusals[kind]
+        finally:
+            for kind, count in refusals.items():
+                self._count(kind, count)
 
     async def _tenants_of(self, clients: set[str]) -> dict[str, str]:
         """Return the tenants of the clients that exist; of a flood of names, of some."""

@@ -33,7 +33,8 @@ _ORDER = (
 Examples:
   fhirpub config > fhirpub.toml             creates a file with every setting at its default
   fhirpub config --config f.toml --json     prints the settings of file and environment;
-                                            a password in [storage] url is not shown
+                                            no secret is shown, and no password
+                                            in [storage] url
 """,
 )
 @with_config
@@ -47,6 +48,9 @@ def config(config: Config, *, as_json: bool) -> None:
     if as_json:
         settings = dataclasses.asdict(config)
         settings["storage"]["url"] = without_password(config.storage.url)
+        for each in dataclasses.fields(config):
+            if dataclasses.is_dataclass(group := getattr(config, each.name)):
+                settings[each.name] |= _hidden(group)
         for name, group in config.by_plugin.items():
             settings["by_plugin"][name] |= _hidden(group)
         print_json(settings)
@@ -55,12 +59,12 @@ def config(config: Config, *, as_json: bool) -> None:
 
 
 def _hidden(group: Any) -> dict[str, str]:
-    """Return what is shown instead of the secrets of a plugin that are set."""
+    """Return what is shown instead of the secrets of a group that are set."""
     fields = dataclasses.fields(group)
     return {
         each.name: "***"
         for each in fields
-        if each.metadata["secret"] and getattr(group, each.name)
+        if each.metadata.get("secret") and getattr(group, each.name)
     }
 
 

@@ -140,6 +140,41 @@ async def test_refusals_are_recorded_once(parts: Parts) -> None:
     assert [one["count"] for one in await parts.settled(SERVICE)] == [1, 1]
 
 
+async def no_client(_client_id: str) -> None:
+    raise StoreUnavailable("it is away")
+
+
+async def test_refusals_while_the_store_is_away_are_recorded_when_it_is_back(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts.trail.count_refusal("token", 401, address=ADDRESS, client="lab")
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.store, "client", no_client)
+        with pytest.raises(StoreUnavailable):
+            await parts.trail.note_refusals()
+    parts.trail.count_refusal("token", 401, address=ADDRESS, client="lab")
+
+    (record,) = await parts.settled(SERVICE)
+
+    assert record["count"] == 2
+
+
+async def test_refusals_that_cannot_be_recorded_at_the_end_are_counted_in_the_log(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts.store, "client", no_client)
+    with capture_logs() as logged:
+        async with parts.trail.running():
+            while not parts.recorder.is_sealed_here:
+                await asyncio.sleep(0.001)
+            parts.trail.note(LAB, reading)
+            parts.trail.count_refusal("token", 401, address=ADDRESS, client="lab")
+
+    (line,) = [one for one in logged if one["event"].startswith("refusals not recorded")]
+    assert (line["log_level"], line["count"]) == ("error", 1)
+    assert len(await parts.records(LAB)) == 1
+
+
 async def test_refusals_of_a_client_are_in_the_chain_of_its_tenant(parts: Parts) -> None:
     client = a_client(tenant=OTHER)
     await parts.store.put_client(client)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fhirpub.cli.settings import plugins, without_password
+from fhirpub.cli.settings import config, plugins, without_password
 from tests.plugin_examples import write_metadata
 
 
@@ -34,6 +34,16 @@ from tests.plugin_examples import write_metadata
 )
 def test_the_url_of_a_store_is_shown_without_its_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
+
+
+@pytest.mark.parametrize(("given", "shown"), [("a-word", "***"), ("", "")])
+def test_a_secret_of_the_service_is_shown_only_as_one_that_is_set(given: str, shown: str) -> None:
+    variables = {"FHIRPUB_CONSOLE__OIDC_CLIENT_SECRET": given}
+
+    done = CliRunner().invoke(config, ["--json"], env=variables)
+
+    assert json.loads(done.output)["console"]["oidc_client_secret"] == shown
+    assert "a-word" not in done.output
 
 
 @pytest.mark.parametrize(
