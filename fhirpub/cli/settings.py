@@ -13,6 +13,7 @@ import click
 
 from fhirpub.cli.options import with_config, with_json
 from fhirpub.cli.printing import print_json, print_table
+from fhirpub.config.groups import groups_of
 from fhirpub.config.loader import reference
 from fhirpub.config.settings import Config
 from fhirpub.plugin_api.hookspecs import SUPPORTED_VERSIONS
@@ -48,9 +49,8 @@ def config(config: Config, *, as_json: bool) -> None:
     if as_json:
         settings = dataclasses.asdict(config)
         settings["storage"]["url"] = without_password(config.storage.url)
-        for each in dataclasses.fields(config):
-            if dataclasses.is_dataclass(group := getattr(config, each.name)):
-                settings[each.name] |= _hidden(group)
+        for name in groups_of(()):
+            settings[name] |= _hidden(getattr(config, name))
         for name, group in config.by_plugin.items():
             settings["by_plugin"][name] |= _hidden(group)
         print_json(settings)
@@ -64,7 +64,7 @@ def _hidden(group: Any) -> dict[str, str]:
     return {
         each.name: "***"
         for each in fields
-        if each.metadata.get("secret") and getattr(group, each.name)
+        if each.metadata["secret"] and getattr(group, each.name)
     }
 
 
