@@ -16,10 +16,6 @@ from tests.unit.administration.office import URL, Office
 OTHER_URL = "https://93.184.216.34/others"
 
 
-async def records_since(office: Office, count: int) -> list[tuple[str, str, int, list[str]]]:
-    return (await office.records())[count:]
-
-
 async def test_an_endpoint_is_added_with_secrets_that_are_shown_once(
     office: Office, lab: str
 ) -> None:
@@ -36,7 +32,7 @@ async def test_the_end_of_an_addition_names_the_endpoint(office: Office, lab: st
 
     id_ = (await office.run(endpoints.ADD, tenant=lab, url=URL))["id"]
 
-    assert await records_since(office, before) == [
+    assert (await office.records())[before:] == [
         (lab, "endpoint.create", BEGUN, []),
         (lab, "endpoint.create", 200, [f"Endpoint/{id_}"]),
     ]
@@ -63,7 +59,7 @@ async def test_an_endpoint_with_a_key_is_added_once(office: Office, lab: str) ->
     assert first["id"] == again["id"] == id_of_key("endpoint", "lis", tenant=lab)
     assert "signing_secret" in first
     assert "signing_secret" not in again
-    assert await records_since(office, before) == []
+    assert (await office.records())[before:] == []
 
 
 async def test_a_key_of_another_tenant_is_another_endpoint(
@@ -83,7 +79,7 @@ async def test_an_endpoint_becomes_what_is_described(office: Office, lab: str) -
     again = await office.run(endpoints.PUT, tenant=lab, key="lis", url=OTHER_URL, description="x")
 
     assert (again["id"], again["url"], again["description"]) == (first["id"], OTHER_URL, "x")
-    assert [one[1] for one in await records_since(office, before)] == ["endpoint.update"] * 2
+    assert [one[1] for one in (await office.records())[before:]] == ["endpoint.update"] * 2
 
 
 async def test_an_endpoint_that_was_removed_is_replaced_under_its_key(
@@ -175,7 +171,7 @@ async def test_changes_of_an_endpoint_are_in_the_chain_of_its_tenant(
 
     await office.run(operation, endpoint=lis)
 
-    assert await records_since(office, before) == [
+    assert (await office.records())[before:] == [
         (lab, action, status, [f"Endpoint/{lis}"]) for status in (BEGUN, 200)
     ]
 

@@ -9,6 +9,7 @@ from typing import Any
 from fhirpub.app.retention import RetentionRound
 from fhirpub.config.retention import RetentionConfig
 from fhirpub.config.settings import Config
+from fhirpub.storage.erasure.contract import Hold
 from fhirpub.storage.erasure.tombstones import is_erased
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
@@ -47,6 +48,19 @@ class Lab:
             context=replace(context_of(self.store), clock=self.time),
             clock=self.time,
             audit=self.trail,
+        )
+
+    async def hold(self, type_name: str, id_: str) -> None:
+        """Place a legal hold on a resource of the first tenant."""
+        await self.store.put_hold(
+            Hold(
+                tenant=TENANT.id,
+                type=type_name,
+                id=id_,
+                since=NOW,
+                operator="ana",
+                reason="lawsuit",
+            )
         )
 
     async def round(self, **retention: Any) -> dict[str, int]:

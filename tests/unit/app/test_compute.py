@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-import structlog
 
 from fhirpub.app import compute
 from fhirpub.config.monitoring import LogsConfig
@@ -18,12 +17,9 @@ def test_the_module_is_started_by_its_own_name() -> None:
 
 
 def test_its_context_has_the_settings_the_time_and_no_store() -> None:
-    before = structlog.get_config()
     config = replace(Config(), logs=LogsConfig(level="error"))
-    try:
-        context = compute.open_context(config)
-    finally:
-        structlog.configure(**before)
+
+    context = compute.open_context(config)
 
     assert context.config == config
     assert context.clock is now_ms

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from fhirpub.app import erasures
 from fhirpub.app.erasures import InterruptedErasures, eraser_of
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.erasure.contract import Erasure, Hold
+from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.leases import Leases
 from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.erasure.content import an_erasure
@@ -103,16 +103,7 @@ async def test_an_order_that_is_refused_is_logged_with_its_resource_and_not_coun
 ) -> None:
     order = await interrupted(lab, "R-1")
     other = await interrupted(lab, "R-2")
-    await lab.store.put_hold(
-        Hold(
-            tenant=TENANT.id,
-            type=order.type,
-            id=order.id,
-            since=NOW,
-            operator="ana",
-            reason="lawsuit",
-        )
-    )
+    await lab.hold(order.type, order.id)
 
     with capture_logs() as lines:
         count = await InterruptedErasures(lab.services()).complete(young_ms=0)

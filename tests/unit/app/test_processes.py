@@ -6,20 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import structlog
 
 from fhirpub.app import processes
 from fhirpub.app.processes import _worker_config, dispatch, serve
 from fhirpub.config.monitoring import MetricsConfig
 from fhirpub.config.settings import Config, ServerConfig
 from fhirpub.errors import ConfigurationError
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Any:
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
 
 
 @pytest.mark.parametrize(

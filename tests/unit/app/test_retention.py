@@ -16,11 +16,10 @@ from fhirpub.app.retention import RetentionRound
 from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.erasure.erase import Begun, Eraser
 from fhirpub.runtime.clock import DAY_MS
-from fhirpub.storage.erasure.contract import Hold
 from fhirpub.storage.leases import Leases
 from tests.bodies import register_body
 from tests.unit.app.laboratory import POLICY, Lab
-from tests.unit.interactions.erasure.registered import NOW, OTHER_TENANT, TENANT, registered
+from tests.unit.interactions.erasure.registered import OTHER_TENANT, TENANT, registered
 
 DRAFTS = "DiagnosticReport?status=preliminary after 1 days"
 
@@ -94,16 +93,7 @@ async def test_an_erasure_is_recorded_before_and_after_it_in_the_chain_of_its_te
 
 async def test_a_resource_on_hold_stays_and_its_refusal_is_recorded(lab: Lab) -> None:
     kept = await registered(lab.store, register_body("R-1"))
-    await lab.store.put_hold(
-        Hold(
-            tenant=TENANT.id,
-            type=kept.type,
-            id=kept.id,
-            since=NOW,
-            operator="ana",
-            reason="lawsuit",
-        )
-    )
+    await lab.hold(kept.type, kept.id)
     lab.now += 11 * DAY_MS
 
     with capture_logs() as lines:

@@ -28,6 +28,17 @@ SETTINGS = WebhooksConfig(
     service_name="lab",
 )
 HASTY = replace(SETTINGS, connect_seconds=0.5, timeout_seconds=1.0)
+MESSAGE = Message(
+    tenant=TENANT,
+    url="",
+    token="the token",
+    secrets=("whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",),
+    event_id="evt_1",
+    event_type="patient.created",
+    body=b'{"a":1}',
+    number=1,
+    sequence=7,
+)
 
 
 def test_a_process_that_sends_nothing_loads_no_http_client() -> None:
@@ -60,17 +71,7 @@ async def hasty() -> AsyncIterator[Sender]:
 async def test_an_event_is_sent_with_its_token_and_in_no_coding(
     sender: Sender, receiver: Receiver
 ) -> None:
-    message = Message(
-        tenant=TENANT,
-        url=receiver.url,
-        token="the token",
-        secrets=("whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",),
-        event_id="evt_1",
-        event_type="patient.created",
-        body=b'{"a":1}',
-        number=1,
-        sequence=7,
-    )
+    message = replace(MESSAGE, url=receiver.url)
 
     outcomes = await asyncio.gather(*(sender.attempt(message) for _ in range(2)))
 
@@ -87,18 +88,7 @@ async def test_an_event_is_sent_with_its_token_and_in_no_coding(
 async def test_an_endpoint_with_another_url_gets_nothing_at_the_former_one(
     sender: Sender, receiver: Receiver
 ) -> None:
-    message = Message(
-        tenant=TENANT,
-        url=receiver.url,
-        token="the token",
-        secrets=("whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0",),
-        event_id="evt_1",
-        event_type="patient.created",
-        body=b"{}",
-        number=1,
-        sequence=7,
-        endpoint="a",
-    )
+    message = replace(MESSAGE, url=receiver.url, endpoint="a")
     receiver.answer(Reply(keep_open=True))
     await sender.attempt(message)
 
