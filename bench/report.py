@@ -123,7 +123,7 @@ def machine() -> str:
 
 
 def _build_of_python() -> str:
-    """Say how the interpreter was built: these optimizations make it 10 to 16 % faster."""
+    """State how the interpreter was built: these optimizations make it 10 to 16 % faster."""
     arguments = sysconfig.get_config_var("CONFIG_ARGS") or ""
     has = {"PGO": "--enable-optimizations" in arguments, "LTO": "--with-lto" in arguments}
     return ", ".join(f"{'with' if there else 'without'} {name}" for name, there in has.items())

@@ -217,7 +217,7 @@ def write(wanted: Mapping[Path, str]) -> None:
 
 
 def main() -> int:
-    """Write the files, or say which are out of date."""
+    """Write the files, or list those that are out of date."""
     parser = argparse.ArgumentParser(
         prog="python schemas/generate.py",
         description=__doc__,

@@ -2679,7 +2679,7 @@ class RegisterDeviceRequestPractitioner(TypedDict):
 
 class RegisteredDeviceRequest(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -2774,7 +2774,7 @@ class RegisterDiagnosticReportPractitioner(TypedDict):
 
 class RegisteredDiagnosticReport(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -2862,7 +2862,7 @@ class RegisterDocumentReferencePractitioner(TypedDict):
 
 class RegisteredDocumentReference(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -2923,7 +2923,7 @@ class RegisterEncounterPractitioner(TypedDict):
 
 class RegisteredEncounter(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -3002,7 +3002,7 @@ class RegisterImagingStudyPractitioner(TypedDict):
 
 class RegisteredImagingStudy(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -3077,7 +3077,7 @@ class RegisterMedicationRequestPractitioner(TypedDict):
 
 class RegisteredMedicationRequest(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -3160,7 +3160,7 @@ class RegisterObservationPractitioner(TypedDict):
 
 class RegisteredObservation(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -3255,7 +3255,7 @@ class RegisterServiceRequestPractitioner(TypedDict):
 
 class RegisteredServiceRequest(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -3318,7 +3318,7 @@ class RegisterSpecimenPatient(TypedDict):
 
 class RegisteredSpecimen(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]
@@ -3389,7 +3389,7 @@ class RegisterImmunizationPractitioner(TypedDict):
 
 class RegisteredImmunization(TypedDict):
     """
-    The resource in short, then what there is to say of it.
+    The resource in summary, then the issues found in it.
     """
 
     resourceType: Literal["Parameters"]

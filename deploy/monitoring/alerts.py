@@ -1,4 +1,4 @@
-"""The alert rules: what an operator is woken for. docs/operators.md says what to do about each."""
+"""The alert rules: what an operator is woken for. docs/operators.md has the remedies."""
 
 from __future__ import annotations
 

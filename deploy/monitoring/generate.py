@@ -159,7 +159,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _description(panel: Panel) -> str:
-    """Return what the metrics of a panel mean, as their exposition says."""
+    """Return what the metrics of a panel mean, as in their exposition."""
     text = " ".join(query.expression for query in panel.queries)
     names = [name for name in METRICS if re.search(rf"\b{name}(?:_total|_bucket|_info)?\b", text)]
     return " ".join(METRICS[name].documentation for name in names)

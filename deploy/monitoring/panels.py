@@ -62,7 +62,7 @@ def gauge(name: str, how: str = "max", *by: str) -> Query:
 
 
 def quantiles(name: str) -> list[Query]:
-    """Return the quantiles that say how fast most, nearly all and the slowest are."""
+    """Return the quantiles that show how fast most, nearly all and the slowest are."""
     return [quantile(share, name) for share in (0.5, 0.95, 0.99)]
 
 

@@ -55,7 +55,7 @@ class Answer:
 
     @property
     def problems(self) -> list[str]:
-        """What a refusal says is wrong, in sentences."""
+        """What is wrong according to a refusal, in sentences."""
         outcome = self.json or {}
         return [_sentence(issue) for issue in outcome.get("issue", [])]
 

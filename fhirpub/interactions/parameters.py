@@ -131,7 +131,7 @@ class SearchIndexer:
     def _identifier_elements(self, schemas: Schemas) -> tuple[str, ...]:
         """Return the elements whose identifiers are search values; none if its key finds it.
 
-        A member may have several identifiers, or none (ADR 24), as the rule of a type may say.
+        A member may have several identifiers, or none (ADR 24), if the rule of a type allows it.
         """
         if self.member is None and self.identification.is_single:
             return ()

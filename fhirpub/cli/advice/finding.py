@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check; the text of a warning or an error says what to do."""
+    """The result of one check; the text of a warning or an error names the remedy."""
 
     subject: str
     level: Literal["ok", "warning", "error"]

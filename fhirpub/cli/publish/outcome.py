@@ -27,7 +27,7 @@ class Outcome:
     """What became of one file, or of one line of it.
 
     ``status`` is that of the response, and ``attempts`` how often the request was sent.
-    ``reason`` says why nothing was published. ``entries`` are the resources that came with the
+    ``reason`` is why nothing was published. ``entries`` are the resources that came with the
     report, such as its results: the name of each entry, and its address.
     """
 

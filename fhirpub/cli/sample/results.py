@@ -29,7 +29,7 @@ class Measured:
         return "L" if self.value < self.low else "H" if self.value > self.high else ""
 
     def elements(self) -> Resource:
-        """Return the elements that say what was measured, and how to read it."""
+        """Return the elements for what was measured, and how to read it."""
         limits = {"low": _quantity(self.low, self.unit), "high": _quantity(self.high, self.unit)}
         elements: Resource = {
             "valueQuantity": _quantity(self.value, self.unit),

@@ -80,7 +80,7 @@ async def run_operation(visit: Visit, operation: Operation, given: Mapping[str, 
 
 
 def problems_of(refusal: FhirpubError, operation: Operation) -> Problems:
-    """Return what a refusal says, sorted to the fields of a form."""
+    """Return the problems in a refusal, sorted to the fields of a form."""
     if isinstance(refusal, ConfigurationError):
         return Problems(HTTPStatus.UNPROCESSABLE_ENTITY, others=str(refusal).splitlines())
     answer = response_for(refusal)

@@ -1,4 +1,4 @@
-"""Identifiers that stand for a person, and do not say for which (ADR 26)."""
+"""Identifiers that stand for a person without naming which one (ADR 26)."""
 
 from __future__ import annotations
 

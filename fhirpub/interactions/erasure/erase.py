@@ -47,7 +47,7 @@ class Erased:
         documents_later: The number of documents that the next sweep deletes.
         deliveries: The number of deliveries whose content was removed.
         bytes: The size of what was erased, without documents that have records of their own.
-        is_complete: Whether nothing is left as far as the store can say.
+        is_complete: Whether nothing is left as far as the store knows.
     """
 
     type: str
@@ -166,7 +166,7 @@ class Eraser:
     async def forbid(self, order: Erasure) -> Begun:
         """Erase a resource that the store may not have, as one that was erased elsewhere.
 
-        Its identifier cannot be registered any more, or above the tombstone, as the order says.
+        Its identifier cannot be registered any more, or above the tombstone: the order decides.
         No hold forbids it: when the order was carried out there was none.
         """
         if await self.store.latest(self.tenant.id, order.id) is None:

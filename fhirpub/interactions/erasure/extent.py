@@ -16,7 +16,7 @@ _PAGE = 100
 
 
 class NotErasable(NotPossible):
-    """A resource that cannot be erased; the text says why."""
+    """A resource that cannot be erased; the text is the reason."""
 
 
 @dataclass(slots=True)

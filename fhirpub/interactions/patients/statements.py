@@ -124,7 +124,7 @@ def statement_in(owner: Version, source: Source) -> Statement | None:
 
 
 async def patients_of(statements: Iterable[Statement]) -> list[PatientVersion]:
-    """Return what statements say; other requests go on between large ones."""
+    """Return the content of statements; other requests go on between large ones."""
     found, size = [], 0
     for statement in statements:
         found.append(statement.patient())

@@ -43,7 +43,7 @@ _log = logger()
 
 
 class NotMovable(NotPossible):
-    """A resource that cannot be moved to another Patient; the text says why."""
+    """A resource that cannot be moved to another Patient; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The digest of what a registration brought, before any setting or rule had a say.
+"""The digest of what a registration brought, before any setting or rule was applied.
 
 It covers every entry of the request, also those that are not taken. Each document stands in it
 by its SHA-256, and the local ids by which entries refer to one another do not count, nor does the

@@ -1,4 +1,4 @@
-"""The parameters of a search that say what its answer is to look like (D-126 to D-138)."""
+"""The parameters of a search that define what its answer looks like (D-126 to D-138)."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class ErasureStore(ABC):
         """Remove what was erased from files beside those of the store, such as a journal.
 
         Returns:
-            Whether nothing is left there as far as the engine can say. False means that another
+            Whether nothing is left there as far as the engine knows. False means that another
             process holds it open: a later call may succeed.
         """
         return True

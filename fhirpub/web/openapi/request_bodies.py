@@ -202,7 +202,7 @@ def _registered(resource_type: ResourceType) -> dict[str, JsonObject]:
         f"Registered{resource_type.name}",
         {resource_type.entry_name: resource_type.name, "issues": "OperationOutcome"},
         references=[part.name for part in resource_type.repeating],
-        description="The resource in short, then what there is to say of it.",
+        description="The resource in summary, then the issues found in it.",
         parameter={"minItems": 1},
     )
 

@@ -132,7 +132,7 @@ class _Bucket:
 class Breaker:
     """Whether an endpoint may be tried. Each method returns the next breaker.
 
-    ``patience`` says when it opens, and for how long.
+    ``patience`` defines when it opens, and for how long.
     """
 
     state: BreakerState = "closed"

@@ -1,6 +1,6 @@
 """One attempt to deliver an event or to get a document, by aiohttp, whatever the other side does.
 
-D-174 to D-176 say what ends it.
+D-174 to D-176 list what ends it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class HttpClient:
         self._lines.clear()
 
     async def attempt(self, message: Message, headers: Mapping[str, str]) -> Outcome:
-        """Send a message once, as `Sender.attempt` says."""
+        """Send a message once, as `Sender.attempt` describes."""
         begun = time.monotonic()
         exchange = _Exchange(self._rules)
         _current.set(exchange)
@@ -100,7 +100,7 @@ class HttpClient:
         )
 
     async def get(self, target: Target, headers: Mapping[str, str]) -> Retrieved:
-        """Get a document once, as `Sender.retrieve` says."""
+        """Get a document once, as `Sender.retrieve` describes."""
         exchange = _Exchange(self._rules)
         exchange.line = line = _Line(target, URL(target.url, encoded=True), self._session(""))
         _current.set(exchange)

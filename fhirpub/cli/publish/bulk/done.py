@@ -1,4 +1,4 @@
-"""What the report of an earlier load says is published, in few bytes for each."""
+"""What is published according to the report of an earlier load, in few bytes for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PUBLISHED = frozenset({"created", "replayed"})
 
 @dataclass(slots=True)
 class Done:
-    """What an earlier report says is published, in few bytes for each."""
+    """What is published according to an earlier report, in few bytes for each."""
 
     files: set[bytes] = field(default_factory=set)
     lines: dict[str, bytearray] = field(default_factory=dict)

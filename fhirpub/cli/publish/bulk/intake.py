@@ -17,7 +17,7 @@ _GROUP_BYTES = 262_144
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An item with what to send; without that, ``problem`` says why."""
+    """An item with what to send; without that, ``problem`` is the reason."""
 
     item: Item
     registration: Registration | None = None

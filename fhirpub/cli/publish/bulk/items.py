@@ -17,7 +17,7 @@ class Item:
 
     ``base`` is the folder that the paths of its documents do not lead out of. ``raw`` are the
     bytes of a line; a file is read when its turn has come. ``has_siblings`` is whether documents
-    next to it belong to it. ``problem`` says why it cannot be sent.
+    next to it belong to it. ``problem`` is why it cannot be sent.
     """
 
     file: Path

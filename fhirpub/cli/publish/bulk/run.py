@@ -37,7 +37,7 @@ _SECONDS_BETWEEN_NOTES = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a load is done; ``resume`` leaves out what ``report`` says is published."""
+    """How a load is done; ``resume`` leaves out what is published according to ``report``."""
 
     jobs: int
     report: Path | None = None

@@ -82,7 +82,7 @@ class Claim:
         self.move_on()
 
     def move_on(self) -> None:
-        """Move the files to where the plan says; they may be moved in part already."""
+        """Move the files to where they belong in the plan; they may be moved in part already."""
         plan = json.loads((self.folder / _PLAN).read_bytes())
         for file in list(self._files()):
             target = _numbered(self.watched / plan["folder"], self._name(file), plan["number"])
