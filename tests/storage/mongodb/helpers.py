@@ -15,6 +15,7 @@ import pymongo.monitoring
 from pymongo.synchronous.database import Database as PymongoDatabase
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.mongodb.schema import STORED_BYTES
 from fhirpub.storage.mongodb.store import MongoStore, from_url
 from tests.mongod.executable import executable
 from tests.mongod.server import SMALL_JOURNAL
@@ -53,20 +54,27 @@ class Commands(pymongo.monitoring.CommandListener):
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] | None = None
+        self._all = False
         self.then: dict[str, Callable[[], object]] = {}
         """Called before the driver returns the first reply to a command."""
         self.unanswered: list[int] = []
         self.most_unanswered = 0
 
     @contextmanager
-    def recorded(self) -> Iterator[list[dict[str, Any]]]:
+    def recorded(self, *, stored_bytes: bool = False) -> Iterator[list[dict[str, Any]]]:
+        """Collect what is sent.
+
+        Stored bytes are written a second after the first of them, in the middle of anything.
+        """
         sent: list[dict[str, Any]] = []
+        self._all = stored_bytes
         self.sent, self.unanswered, self.most_unanswered = sent, [], 0
         yield sent
         self.sent = None
 
     def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
-        if self.sent is not None:
+        counts = event.command.get("update") == STORED_BYTES
+        if self.sent is not None and (self._all or not counts):
             self.sent.append({**event.command, "command": event.command_name})
         if event.command_name == "find":
             self.unanswered.append(event.request_id)

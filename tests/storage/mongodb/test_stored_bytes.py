@@ -116,7 +116,7 @@ async def test_a_process_that_is_late_with_its_count_changes_nothing(
 async def test_the_counters_are_written_once_a_second_however_much_is_added(
     store: Store, reopen: Reopen
 ) -> None:
-    with COMMANDS.recorded() as sent:
+    with COMMANDS.recorded(stored_bytes=True) as sent:
         for _ in range(20):
             await store.add(LAB, a_version())
         await wait_for_stored_bytes(await reopen(), LAB, 20 * a_version().size)
@@ -136,7 +136,7 @@ async def test_a_process_knows_at_once_what_it_adds_and_deletes(store: Store) ->
 
 
 async def test_nothing_is_written_when_nothing_was_added(store: Store) -> None:
-    with COMMANDS.recorded() as sent:
+    with COMMANDS.recorded(stored_bytes=True) as sent:
         await store.latest(LAB, new_id())
         await asyncio.sleep(1.5)
 
