@@ -155,6 +155,10 @@ REFUSED = {"error": "invalid_client", "error_description": "unknown client"}
             response(200, {"access_token": 7}),
             f"{BASE} is not a service of this kind: no token, but 200 OK. Is --url right?",
         ),
+        (
+            response(404, {"access_token": "t-0"}),
+            f"{BASE} is not a service of this kind: no token, but 404 Not Found. Is --url right?",
+        ),
     ],
 )
 async def test_why_there_is_no_token_is_explained(refusal: HTTPResponse, text: str) -> None:
@@ -176,3 +180,15 @@ async def test_after_a_failure_a_token_is_asked_for_again() -> None:
 
     assert json.loads(found.response.body) == {}
     assert service.granted == 1
+
+
+async def test_a_token_that_could_not_be_replaced_is_not_sent_again() -> None:
+    service = Service()
+    await service.publisher.request("GET", "/x")
+    service.revoked, service.refusals = {"t-1"}, [response(401, REFUSED)]
+    with pytest.raises(NoToken):
+        await service.publisher.request("GET", "/x")
+
+    await service.publisher.request("GET", "/x")
+
+    assert service.tokens() == ["token", "t-1", "t-1", "token", "token", "t-2"]
