@@ -300,3 +300,36 @@ def test_the_reference_has_the_groups_of_the_plugins_that_are_named() -> None:
 
 def test_the_reference_of_no_plugin_has_the_built_in_groups_alone() -> None:
     assert "[diagnosticreport]" not in reference([])
+
+
+@pytest.mark.parametrize("group", ["server", "admin", "console"])
+@pytest.mark.parametrize("host", ["", " "])
+def test_no_part_of_the_service_listens_on_an_empty_host(
+    tmp_path: Path, group: str, host: str
+) -> None:
+    assert problems_of(tmp_path, f"[{group}]\nhost = '{host}'\n") == [
+        f"[{group}] host must not be empty; use 0.0.0.0 for every address of the machine"
+    ]
+
+
+@pytest.mark.parametrize("group", ["server", "admin", "console"])
+def test_each_url_by_which_a_part_is_reached_is_one(tmp_path: Path, group: str) -> None:
+    (problem,) = problems_of(tmp_path, f"[{group}]\nbase_url = 'fhir.example'\n")
+
+    assert problem.startswith(f"[{group}] base_url must start with http:// or https://")
+
+
+def test_all_that_is_wrong_with_proxies_and_their_header_is_named(tmp_path: Path) -> None:
+    first = problems_of(tmp_path, "[server]\ncertificate_header = 'X C'\n")
+    second = problems_of(
+        tmp_path, "[server]\ncertificate_header = 'X C'\ntrusted_proxies = ['x']\n"
+    )
+
+    assert [line.partition(" must ")[0].partition(": it ")[0] for line in first] == [
+        "[server] certificate_header",
+        "[server] certificate_header needs trusted_proxies",
+    ]
+    assert [line.partition(" must ")[0] for line in second] == [
+        "[server] trusted_proxies: x is neither an address nor a network",
+        "[server] certificate_header",
+    ]
