@@ -197,6 +197,8 @@ def test_a_collector_may_be_named_by_a_url(tmp_path: Path) -> None:
     [
         ("[fhir]\norganization_namespaces = ['a']", "[fhir] organization_namespaces: 'a' is not"),
         ("[patients]\nperson_systems = ['a']", "[patients] person_systems: 'a' is not an abso"),
+        ("[patients]\nperson_systems = ['urn:']", "[patients] person_systems: 'urn:' is not an"),
+        ("[patients]\nperson_systems = ['urn:a b']", "[patients] person_systems: 'urn:a b' is"),
         ("[terminology]\nassume = ['a']", "[terminology] assume: 'a' is not an absolute URI"),
         ("[server]\ncertificate_header = 'A'", "[server] certificate_header needs trusted_pr"),
         ("[auth]\nassertion_token_seconds = 0", "[auth] assertion_token_seconds must be above 0"),

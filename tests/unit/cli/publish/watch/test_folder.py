@@ -284,12 +284,13 @@ def test_documents_are_waited_for_a_minute() -> None:
     "url",
     [
         *("../x.pdf", "/etc/x.pdf", "other.json", ".hidden.pdf", "done/x.pdf", "refused/x.pdf"),
-        f"{SENDING}/x.pdf",
+        *(f"{SENDING}/x.pdf", "link/x.pdf"),
     ],
 )
 def test_what_a_report_may_not_take_is_not_waited_for(folder: Path, url: str) -> None:
     found = naming(folder, url)
     (folder.parent / "x.pdf").touch()
+    (folder / "link").symlink_to("..")
 
     (item,) = found.items()
 
