@@ -9,7 +9,7 @@ import pytest
 
 from fhirpub.errors import PluginError
 from fhirpub.fhir.schema import own_schemas
-from fhirpub.plugin_api import IdentifierRule, SearchParameter
+from fhirpub.plugin_api import IdentifierRule, Part, SearchParameter
 from fhirpub.plugin_host.schemas import _against, compile_schema, schema_and_element_problems
 from tests.unit.plugin_host.test_schemas import FLAG, REPORT, with_schema
 
@@ -126,3 +126,29 @@ def test_a_schema_that_cannot_be_compiled_is_named_with_its_plugin() -> None:
         "plugin two: Flag: the schema for Flag is not a JSON Schema at type: 'nonsense' is not "
         "valid under any of the given schemas"
     )
+
+
+def test_every_part_needs_a_schema_and_an_element_that_refers_to_it() -> None:
+    optional = [Part(name=f"p{one}", type=one, referred_by=one, required=False) for one in "ab"]
+
+    assert problems(parts=tuple(optional)) == [
+        *(f"DiagnosticReport: no schema for {one}: the plugin must bring one" for one in "ab"),
+        *(
+            f"DiagnosticReport: part p{one}: referred_by: there is no element {one}"
+            for one in "ab"
+        ),
+    ]
+
+
+def test_a_part_that_nothing_refers_to_needs_a_schema_only() -> None:
+    part = Part(name="p", type="Patient", referred_by="", required=False, repeats=True)
+
+    assert problems(parts=(part,)) == []
+
+
+def test_a_status_of_the_flow_is_checked_at_both_ends() -> None:
+    flow = {"begun": ("final",), "final": ("ended",)}
+
+    found = problems(state_flow={one: frozenset(after) for one, after in flow.items()})
+
+    assert [line.split("no status ")[1].split(";")[0] for line in found] == ["begun", "ended"]

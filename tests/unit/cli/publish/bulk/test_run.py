@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,17 @@ def test_of_notes_in_one_moment_the_first_is_printed(capsys: pytest.CaptureFixtu
     assert "one" in (shown := capsys.readouterr().err)
     assert "two" not in shown
     assert "\r" not in shown  # this is no terminal
+
+
+def test_notes_of_other_moments_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run()
+
+    for ago, text in ((1, "soon"), (10, "later")):
+        run._noted = time.monotonic() - ago
+        run._note(text)
+
+    shown = capsys.readouterr().err
+    assert ("soon" in shown, "later" in shown) == (False, True)
 
 
 def test_a_stop_is_noted_once_although_there_was_a_note(
