@@ -136,6 +136,18 @@ def test_a_hook_that_returned_nothing_is_said_once_though_another_is_called(
     assert said.endswith("fhirpub_event_sinks returned None, so adds nothing")
 
 
+def test_what_an_earlier_call_returned_is_not_said_of_a_later_one(install: Install) -> None:
+    given = declaring() + "\n@hookimpl\ndef fhirpub_key_provider():\n    return None\n"
+    install("flags", given, group=V2)
+    hooks = PluginHooks(["flags"])
+
+    assert hooks.call("fhirpub_key_provider") == []
+    (found,) = hooks.declared("fhirpub_resource_types", ResourceType)
+
+    assert (found[0], found[1].name) == ("flags", "Flag")
+    assert hooks.problems == {}
+
+
 def test_two_hooks_of_one_plugin_have_their_own_results(install: Install) -> None:
     install("both", BOTH % "Sink('a'), Sink('b')", group=V2)
     hooks = PluginHooks(["both"])
