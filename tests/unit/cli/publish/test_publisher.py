@@ -11,6 +11,7 @@ from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.http_client import Call
 from fhirpub.cli.publish.publisher import NoToken, Publisher, Registration
+from fhirpub.cli.publish.retries import Unreachable
 from tests.canned import BASE, response
 
 
@@ -192,3 +193,23 @@ async def test_a_token_that_could_not_be_replaced_is_not_sent_again() -> None:
     await service.publisher.request("GET", "/x")
 
     assert service.tokens() == ["token", "t-1", "t-1", "token", "token", "t-2"]
+
+
+@pytest.mark.parametrize("is_token", [True, False])
+async def test_a_publisher_makes_the_pauses_that_it_is_given(*, is_token: bool) -> None:
+    asked: list[str] = []
+    notes: list[str] = []
+
+    async def busy(call: Call) -> HTTPResponse:
+        asked.append(call.url.removeprefix(BASE))
+        if call.url.endswith("/oauth/token") and not is_token:
+            return response(200, {"access_token": "t"})
+        return response(503, reason="Busy")
+
+    publisher = Publisher(busy, BASE, {}, notes.append, lambda: [0.0, 0.0])
+
+    with pytest.raises(Unreachable, match=r"^the service returned 503 Busy\nGave up"):
+        await publisher.request("GET", "/x")
+
+    assert asked == (["/oauth/token"] * 3 if is_token else ["/oauth/token", *["/x"] * 3])
+    assert notes == ["the service returned 503 Busy; sending the same request again in 0 s"]

@@ -192,3 +192,17 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(folder: Path) -> None:
     (item,) = source.items(READING)
 
     assert item.problem == "cannot be listed: No such file or directory"
+
+
+def test_a_folder_below_that_cannot_be_listed_is_named_and_the_rest_is_read(folder: Path) -> None:
+    items = source_of("in", all_lines=False).items(READING)
+    first = next(items)
+    (folder / "sub").rename(folder.parent / "moved")
+
+    problems = {str(item.file): item.problem for item in (first, *items)}
+
+    assert problems == {
+        "in/a.json": "",
+        "in/b.XML": "",
+        "in/sub": "cannot be listed: No such file or directory",
+    }
