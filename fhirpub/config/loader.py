@@ -165,7 +165,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += _proxy_contradictions(server)
     found += [
         f"[{group}] host {EMPTY_HOST}"
-        for group in ("server", "admin", "console")
+        for group in ("server", "metrics", "admin", "console")
         if not values[group].get("host", "unset").strip()
     ]
     found += _auth_contradictions(AuthConfig(**values["auth"]))

@@ -152,3 +152,56 @@ def test_a_status_of_the_flow_is_checked_at_both_ends() -> None:
     found = problems(state_flow={one: frozenset(after) for one, after in flow.items()})
 
     assert [line.split("no status ")[1].split(";")[0] for line in found] == ["begun", "ended"]
+
+
+MEMBER = Part(name="m", type="Observation", referred_by="", required=False, repeats=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"times": ("issued", "issud")}, "times: there is no element issud; did you mean issued?"),
+        ({"times": ("status",)}, "times: status is of type observation-status, not dateTime or "),
+        ({"codings": ("code", "subject")}, "codings: subject is of type Reference, not Codeable"),
+        ({"patient": "patient"}, "patient: there is no element patient"),
+        ({"patient": "code"}, "patient: code is of type CodeableConcept, not Reference"),
+        ({"acyclic": ("hasMember", "code")}, "acyclic: code is of type CodeableConcept, not Ref"),
+        (
+            {"search": (SearchParameter(name="k", type="token", paths=("code", "kind")),)},
+            "search parameter k: there is no element kind",
+        ),
+        (
+            {"search": (SearchParameter(name="k", type="reference", paths=("code",)),)},
+            "search parameter k: code is of type CodeableConcept, not Reference",
+        ),
+        (
+            {"statuses": frozenset({"final", "finale"})},
+            "statuses: there is no status finale; did you mean final?",
+        ),
+        (
+            {"type": "Specimen", "times": ("receivedTyme",), "patient": "subject"},
+            "times: there is no element receivedTyme; did you mean receivedTime?",
+        ),
+        (
+            {"type": "Practitioner", "statuses": frozenset({"active"})},
+            "statuses: Practitioner has no element status",
+        ),
+    ],
+)
+def test_what_a_part_that_repeats_names_is_in_its_own_type(
+    fields: dict[str, Any], said: str
+) -> None:
+    (found,) = problems(parts=(replace(MEMBER, **fields),))
+
+    assert found.startswith(f"DiagnosticReport: part m: {said}")
+
+
+def test_each_part_that_repeats_is_checked_and_no_part_without_a_schema() -> None:
+    wrong = [replace(MEMBER, name=name, patient="x") for name in ("a", "b")]
+    strange = replace(MEMBER, name="c", type="Nothing", patient="x")
+    right = replace(MEMBER, name="d", patient="subject", statuses=frozenset({"final"}))
+
+    assert problems(parts=(*wrong, strange, right)) == [
+        "DiagnosticReport: no schema for Nothing: the plugin must bring one",
+        *(f"DiagnosticReport: part {name}: patient: there is no element x" for name in "ab"),
+    ]
