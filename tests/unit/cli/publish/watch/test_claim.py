@@ -288,3 +288,25 @@ def test_a_refusal_has_the_issues_that_the_service_gave() -> None:
     conflict = Outcome(file="a", result="other content", reason="409 Conflict", issues=[issue])
 
     assert [reason_of(one)["issue"] for one in (refused, conflict)] == [[issue]] * 2
+
+
+def test_documents_of_a_report_that_is_gone_go_back(folder: Path) -> None:
+    (folder / "a.json").unlink()
+    documents = [folder / "scans" / "77.pdf", folder / "a.pdf", folder / "never.pdf"]
+
+    assert Claim.take(folder, folder / "a.json", documents) is None
+
+    assert files_in(folder) == {name: text for name, text in FILES.items() if name != "a.json"}
+    assert [*(folder / "sending").iterdir()] == []
+
+
+def test_what_is_given_back_does_not_overwrite_what_has_come_since(folder: Path) -> None:
+    claim = Claim.take(folder, folder / "a.json", [folder / "a.pdf"])
+    write(folder, {"a.pdf": "another"})
+
+    assert claim is not None
+    claim.give_back()
+
+    found = files_in(folder)
+    assert (found["a.json"], found["a.pdf"]) == (FILES["a.json"], "another")
+    assert found["a-2.pdf"] == "sibling"
