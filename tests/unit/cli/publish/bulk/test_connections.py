@@ -40,11 +40,22 @@ async def test_redirects_are_not_followed_and_cookies_not_kept(receiver: Receive
     headers = {"Location": receiver.url, "Set-Cookie": "a=b"}
     receiver.answer(Reply(status=307, headers=headers))
 
+    url = receiver.url.replace("127.0.0.1", "localhost")  # addresses have no cookies anyway
+
     async with connections(1) as opened:
-        codes = [(await opened.send(call(receiver.url))).code for _ in range(2)]
+        codes = [(await opened.send(call(url))).code for _ in range(2)]
 
     assert codes == [307, 307]
     assert not any("cookie" in map(str.lower, one.headers) for one in receiver.received)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+async def test_there_are_at_most_as_many_connections_as_jobs(jobs: int) -> None:
+    async with connections(jobs) as opened:
+        connector = opened.session.connector
+
+        assert connector is not None
+        assert connector.limit == jobs
 
 
 async def test_a_service_that_is_not_there_is_an_error_of_the_system() -> None:

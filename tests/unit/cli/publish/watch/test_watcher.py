@@ -221,6 +221,18 @@ async def test_a_pass_begins_only_while_the_watch_goes_on(stub: Any, folder: Pat
     assert (folder / "a.json").exists()
 
 
+async def test_a_pause_ends_when_the_watch_does(folder: Path) -> None:
+    watched = WatchedFolder(folder, service_at(""), Settling(0.0))
+    watcher = _Watcher(watched, WatchOptions(jobs=1, settle=0.0, as_json=True))
+    paused = asyncio.create_task(watcher._sleep(3600))
+    await asyncio.sleep(0)
+
+    watcher._stop()
+
+    async with asyncio.timeout(20):
+        await paused
+
+
 def test_a_signal_ends_a_watch(
     stub: Any,
     folder: Path,
