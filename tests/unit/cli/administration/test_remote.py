@@ -224,7 +224,7 @@ def test_what_is_false_or_0_is_in_the_query_as_well(
 
 
 def test_a_body_has_what_is_false_or_empty(bureau: Bureau) -> None:
-    given = {"reports": [], "expired": False, "from": 0, "type": ""}
+    given: dict[str, Any] = {"reports": [], "expired": False, "from": 0, "type": ""}
 
     ask(bureau.url, erasures.PLAN, tenant="t", patients=None, **given)
 
