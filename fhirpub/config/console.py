@@ -99,6 +99,6 @@ def console_contradictions(config: ConsoleConfig) -> Iterator[str]:
 
 
 def _is_safe(issuer: str) -> bool:
-    """Return whether nobody can listen on the way to an issuer."""
+    """Return whether no other machine can read what is sent to an issuer."""
     on_this_machine = re.match(r"http://127\.0\.0\.1(:[0-9]+)?(/|$)", issuer)
     return issuer.startswith("https://") or on_this_machine is not None
