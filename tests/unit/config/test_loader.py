@@ -232,6 +232,10 @@ def test_plugins_in_production_serve_in_each_environment(tmp_path: Path, of: str
     assert loaded(tmp_path, f"[auth]\nenvironment = '{of}'\n").auth.environment == of
 
 
+def test_a_file_may_begin_with_the_mark_of_its_encoding(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "\ufeff[server]\nport = 81\n").server.port == 81
+
+
 PORTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any], list[str]]] = [
     ({}, {}, {}, {}, []),
     ({"workers": 0}, {"port": 65_535}, {}, {}, []),
