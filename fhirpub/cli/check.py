@@ -241,7 +241,7 @@ async def _issuers(config: Config) -> AsyncIterator[Finding]:
 
 async def _schemas(config: Config) -> AsyncIterator[Finding]:
     async with build_services(config) as services:
-        names = ", ".join(services.types)
+        names = ", ".join(services.types) or "no resource type"
         yield Finding("schemas", "ok", f"compiled for {names}")
         try:
             await refuse_changed_keys(services.store, services.context.searched)

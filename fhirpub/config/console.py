@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -91,7 +92,13 @@ def console_contradictions(config: ConsoleConfig) -> Iterator[str]:
     """Yield the problems of these settings, without those of ports that others have."""
     if config.port > LAST_PORT:
         yield f"[console] port must be at most {LAST_PORT}"
-    if config.oidc_issuer and not config.oidc_issuer.startswith(("https://", "http://127.0.0.1")):
+    if config.oidc_issuer and not _is_safe(config.oidc_issuer):
         yield "[console] oidc_issuer must begin with https://"
     if config.oidc_issuer and not config.oidc_client_id:
         yield "[console] oidc_issuer needs oidc_client_id"
+
+
+def _is_safe(issuer: str) -> bool:
+    """Return whether no other machine can read what is sent to an issuer."""
+    on_this_machine = re.match(r"http://127\.0\.0\.1(:[0-9]+)?(/|$)", issuer)
+    return issuer.startswith("https://") or on_this_machine is not None

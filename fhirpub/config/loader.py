@@ -165,7 +165,7 @@ def _contradictions(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found += _proxy_contradictions(server)
     found += [
         f"[{group}] host {EMPTY_HOST}"
-        for group in ("server", "admin", "console")
+        for group in ("server", "metrics", "admin", "console")
         if not values[group].get("host", "unset").strip()
     ]
     found += _auth_contradictions(AuthConfig(**values["auth"]))
@@ -272,13 +272,14 @@ def port_contradictions(
     last = metrics.port + max(0, server.workers - 1)
     if metrics.port and last > LAST_PORT:
         found.append(f"[metrics] port: the last worker would use {last}, above {LAST_PORT}")
-    if metrics.port and metrics.host == server.host and metrics.port <= server.port <= last:
+    taken = range(metrics.port, last + 1) if metrics.port else ()
+    if metrics.host == server.host and server.port in taken:
         found.append(f"[metrics] port: must differ from that of [server]; {_NEXT_PORT}")
     if admin.port and (admin.host, admin.port) == (server.host, server.port):
         found.append("[admin] port: must differ from that of [server]")
-    if admin.port and metrics.host == admin.host and metrics.port <= admin.port <= last:
+    if metrics.host == admin.host and admin.port in taken:
         found.append(f"[admin] port: must differ from that of [metrics]; {_NEXT_PORT}")
-    if console.port and metrics.host == console.host and metrics.port <= console.port <= last:
+    if metrics.host == console.host and console.port in taken:
         found.append(f"[console] port: must differ from that of [metrics]; {_NEXT_PORT}")
     others = {"server": (server.host, server.port), "admin": (admin.host, admin.port)}
     found += [

@@ -24,6 +24,8 @@ HOOKS: Mapping[str, Callable[..., Any]] = {
     name: hook for name, hook in vars(hookspecs).items() if name.startswith("fhirpub_")
 }
 """Every hook specification, by name."""
+_YIELD = "a wrapper must yield once"
+_ENDED = object()
 
 
 def since_version(hook: str) -> int:
@@ -145,7 +147,13 @@ class PluginHooks:
         @functools.wraps(function)
         def call(*arguments: Any) -> Generator[Any, Any, Any]:
             try:
-                result = yield from function(*arguments)
+                wrapper = _begin(function(*arguments))
+            except (Exception, SystemExit) as problem:  # noqa: BLE001 - of any kind, another's code
+                self._add_problem(source.name, describe_failure(source, function, problem))
+                return (yield)
+            found = yield
+            try:
+                result = _end(wrapper, found)
             except (Exception, SystemExit) as problem:  # noqa: BLE001 - of any kind, another's code
                 self._add_problem(source.name, describe_failure(source, function, problem))
                 return []
@@ -160,6 +168,22 @@ class PluginHooks:
             return result
 
         return call
+
+
+def _begin(wrapper: Any) -> Generator[Any, Any, Any]:
+    """Run a wrapper until others are to be called."""
+    if not isinstance(wrapper, Generator) or next(wrapper, _ENDED) is _ENDED:
+        raise TypeError(_YIELD)
+    return wrapper
+
+
+def _end(wrapper: Generator[Any, Any, Any], found: Any) -> Any:
+    """Run a wrapper to its end with what others returned, and return its own result."""
+    try:
+        wrapper.send(found)
+    except StopIteration as end:
+        return end.value
+    raise TypeError(_YIELD)
 
 
 def hooks_of(source: PluginSource) -> tuple[str, ...]:

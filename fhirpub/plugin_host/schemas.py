@@ -7,7 +7,7 @@ from functools import partial
 
 from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.fhir.schema import Schemas, own_schemas, schema_problems
-from fhirpub.plugin_api import CompositionEvents, ResourceType
+from fhirpub.plugin_api import CompositionEvents, Part, ResourceType, SearchParameter
 from fhirpub.plugin_api.identifier import EXACTLY_ONE
 from fhirpub.suggestion import did_you_mean
 
@@ -76,7 +76,10 @@ def _against(schemas: Schemas, declared: ResourceType) -> list[str]:
     if declared.name not in unknown:
         found += _wrong_statuses(schemas, declared)
         for field, path, types in _quote_name(declared):
-            found += _wrong_element(schemas, declared, field, path, types)
+            found += _wrong_element(schemas, declared.name, field, path, types)
+    for part in declared.repeating:
+        if part.type not in unknown:
+            found += [f"part {part.name}: {said}" for said in _wrong_in_part(schemas, part)]
     return [f"{declared.name}: {name}" for name in found]
 
 
@@ -97,12 +100,36 @@ def _quote_name(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[st
     for part in declared.parts:
         if part.referred_by:
             yield f"part {part.name}: referred_by", part.referred_by, _REFERENCE
-    for parameter in declared.search:
+    yield from _quote_search(declared.search)
+    yield from _quote_attribute(declared)
+
+
+def _quote_search(
+    search: Iterable[SearchParameter],
+) -> Iterator[tuple[str, str, frozenset[str]]]:
+    for parameter in search:
         types = _REFERENCE if parameter.type == "reference" else _ANY
         yield from (
             (f"search parameter {parameter.name}", path, types) for path in parameter.paths
         )
-    yield from _quote_attribute(declared)
+
+
+def _wrong_in_part(schemas: Schemas, part: Part) -> Iterator[str]:
+    """Report elements and statuses that a part that repeats names, and its type does not have."""
+    named = [
+        *(("times", path, _TIMES) for path in part.times),
+        *(("codings", path, _CONCEPTS) for path in part.codings),
+        *(("acyclic", path, _REFERENCE) for path in part.acyclic),
+        *((("patient", part.patient, _REFERENCE),) if part.patient else ()),
+        *_quote_search(part.search),
+    ]
+    for field, path, types in named:
+        yield from _wrong_element(schemas, part.type, field, path, types)
+    element = schemas.element(part.type, "status")
+    if part.statuses and element is None:
+        yield f"statuses: {part.type} has no element status"
+    elif element:
+        yield from _unknown_codes("statuses", part.statuses, element.codes)
 
 
 def _quote_attribute(declared: ResourceType) -> Iterator[tuple[str, str, frozenset[str]]]:
@@ -120,17 +147,15 @@ def _quote_attribute(declared: ResourceType) -> Iterator[tuple[str, str, frozens
 
 
 def _wrong_element(
-    schemas: Schemas, declared: ResourceType, field: str, path: str, types: frozenset[str]
+    schemas: Schemas, type_name: str, field: str, path: str, types: frozenset[str]
 ) -> Iterator[str]:
     known = [
-        property_
-        for property_ in schemas.document(declared.name)["properties"]
-        if property_[0] != "_"
+        property_ for property_ in schemas.document(type_name)["properties"] if property_[0] != "_"
     ]
     choices = {f"{stem}[x]" for item in known if (stem := schemas.fhirpath(item)) != item}
     if path in choices:
         return
-    element = schemas.element(declared.name, path)
+    element = schemas.element(type_name, path)
     if element is None:
         yield f"{field}: there is no element {path}{_nearest(path, [*known, *choices])}"
     elif types and element.type and element.type not in types:
@@ -148,8 +173,12 @@ def _wrong_statuses(schemas: Schemas, declared: ResourceType) -> Iterator[str]:
         "state_flow": frozenset(declared.state_flow).union(*declared.state_flow.values()),
     }
     for field, statuses in named.items():
-        for code in sorted(statuses - codes if codes else ()):
-            yield f"{field}: there is no status {code}{_nearest(code, codes)}"
+        yield from _unknown_codes(field, statuses, codes)
+
+
+def _unknown_codes(field: str, statuses: frozenset[str], codes: frozenset[str]) -> Iterator[str]:
+    for code in sorted(statuses - codes if codes else ()):
+        yield f"{field}: there is no status {code}{_nearest(code, codes)}"
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from tests.seeded.patches import ROOT, SeededBug, Unusable, all_bugs
 BUGS = all_bugs()
 MIN_BUGS = 40
 AREAS = frozenset(
-    "administration amqp audit auth client console fhir hl7v2 interactions plugins".split()
+    "administration amqp audit auth cli client console fhir hl7v2 interactions plugins".split()
     + "storage web webhooks".split()
 )
 FOLDERS = frozenset({"amqp", "client", "fhirpub", "hl7v2", "plugins"})

@@ -24,6 +24,7 @@ from fhirpub.cli.demo.steps import Tour, write_files
 from fhirpub.cli.http_client import http_client
 from fhirpub.cli.options import with_config
 from fhirpub.config.administration import AdminConfig
+from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.monitoring import LogsConfig
 from fhirpub.config.settings import Config, PluginsConfig, ServerConfig, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
@@ -155,7 +156,11 @@ def _write_credentials(folder: Path, base: str, credentials: dict[str, str]) -> 
 
 
 def _private(config: Config, folder: Path) -> Config:
-    """Return the settings with a separate store and a separate address."""
+    """Return the settings with a separate store and a separate address.
+
+    Nothing of the demo reaches what a service with the same settings has: neither its ports, nor
+    where it attests its audit trail.
+    """
     return dataclasses.replace(
         config,
         server=dataclasses.replace(config.server, host=_HOST, base_url=""),
@@ -164,7 +169,9 @@ def _private(config: Config, folder: Path) -> Config:
         plugins=PluginsConfig(enabled=_enable_plugins(config.plugins.enabled)),
         webhooks=WebhooksConfig(allow_networks=[_HOST]),
         logs=LogsConfig(level="error"),
+        audit=dataclasses.replace(config.audit, checkpoints_file="", checkpoints_syslog=""),
         admin=AdminConfig(),
+        console=ConsoleConfig(),
     )
 
 

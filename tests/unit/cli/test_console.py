@@ -84,6 +84,16 @@ def test_a_link_is_not_opened_unless_wanted(stub: Any, key: Path, opened: list[s
     assert (result.stderr, opened) == ("", [])
 
 
+def test_a_link_that_is_printed_as_json_is_opened_as_well(
+    stub: Any, key: Path, opened: list[str]
+) -> None:
+    stub.answers = [(200, {}, LINK)]
+
+    login(stub.address, key, "--client-id", "ana", "--json")
+
+    assert opened == [LINK["url"]]
+
+
 @pytest.mark.parametrize("words", [(), ("--client-id", "a", "--operator", "b")])
 def test_one_of_client_and_operator_is_named(
     stub: Any, key: Path, opened: list[str], words: tuple[str, ...]

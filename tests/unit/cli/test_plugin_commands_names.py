@@ -133,3 +133,11 @@ def test_a_command_with_such_an_option_keeps_its_own() -> None:
     command = click.Command("x", params=[own])
 
     assert _with_config(command).params == [own]
+
+
+def test_a_command_with_other_options_takes_the_file_too() -> None:
+    command = _with_config(click.Command("x", params=[click.Option(["--size"], type=int)]))
+
+    options = [word for parameter in command.params for word in parameter.opts]
+
+    assert options == ["--size", "--config"]

@@ -8,7 +8,7 @@ import json
 import click
 import pytest
 
-from fhirpub.cli.printing import is_terminal, print_record, print_table
+from fhirpub.cli.printing import as_text, is_terminal, print_record, print_table
 
 RECORDS = [
     {"id": "1", "created_at": "now", "disabled": False, "scopes": ["a", "b"]},
@@ -66,6 +66,17 @@ def test_what_others_wrote_does_not_speak_to_the_terminal(
 
     shown = capsys.readouterr().out.removesuffix("\n")
     assert all(name.isprintable() for name in shown.replace("\n", "", 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((0, "0"), (0.0, "0.0"), (1, "1"), (False, "no"), (True, "yes"), (None, "-"), ("", "-")),
+        *(([], "-"), ([0], "0"), (["a", 1], "a, 1"), (" ", " "), ("a\u0085b", "a\ufffdb")),
+    ],
+)
+def test_a_value_is_what_people_read(value: object, text: str) -> None:
+    assert as_text(value) == text
 
 
 def test_headings_are_bold_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from fhirpub.cli.settings import config, plugins, without_password
+from fhirpub.errors import PluginError
 from tests.plugin_examples import write_metadata
+from tests.unit.plugin_host.installing import V2, Install, declaring
 
 
 @pytest.mark.parametrize(
@@ -126,3 +128,61 @@ def test_each_hook_is_listed_with_what_it_is_for() -> None:
         assert f"{one['hook']}({arguments})\n  {first}\n" in text
         assert f"  Version {one['since_api_version']}. Implemented by: {owners}\n" in text
     assert any("diagnosticreport" in one["implemented_by"] for one in listed)
+
+
+WITH_SECRETS = """
+from dataclasses import dataclass
+from fhirpub.plugin_api import hookimpl, setting
+
+@dataclass(frozen=True)
+class Broker:
+    'Where events go.'
+    password: str = setting("", "Password.", secret=True)
+    unset: str = setting("", "Another one.", secret=True)
+    host: str = setting("", "Host.")
+
+@hookimpl
+def fhirpub_settings():
+    return Broker
+"""
+
+
+def test_secrets_of_a_plugin_are_hidden_and_its_other_settings_shown(install: Install) -> None:
+    install("broker", WITH_SECRETS, group=V2)
+    variables = {
+        "FHIRPUB_PLUGINS__ENABLED": "broker",
+        "FHIRPUB_BROKER__PASSWORD": "a-word",
+        "FHIRPUB_BROKER__HOST": "h",
+    }
+
+    done = CliRunner().invoke(config, ["--json"], env=variables)
+
+    shown = json.loads(done.output)["by_plugin"]["broker"]
+    assert shown == {"password": "***", "unset": "", "host": "h"}
+    assert "a-word" not in done.output
+
+
+def test_the_reference_has_the_settings_of_enabled_plugins(install: Install) -> None:
+    install("broker", WITH_SECRETS, group=V2)
+
+    text = CliRunner().invoke(config, env={"FHIRPUB_PLUGINS__ENABLED": "broker"}).output
+
+    assert "# Where events go.\n[broker]\n" in text
+    assert '#host = ""\n' in text
+
+
+def test_an_enabled_plugin_that_does_not_exist_is_refused() -> None:
+    done = CliRunner().invoke(plugins, env={"FHIRPUB_PLUGINS__ENABLED": "nowhere"})
+
+    assert isinstance(done.exception, PluginError)
+    assert "there is no plugin nowhere" in str(done.exception)
+
+
+def test_of_an_enabled_plugin_the_entry_of_an_unsupported_version_is_off(install: Install) -> None:
+    install("flags", declaring())
+    install("flags", "raise RuntimeError", distribution="second", group="fhirpub.plugins.v3")
+
+    done = CliRunner().invoke(plugins, ["--json"], env={"FHIRPUB_PLUGINS__ENABLED": "flags"})
+
+    listed = [one for one in json.loads(done.output) if one["plugin"] == "flags"]
+    assert {one["api_version"]: one["enabled"] for one in listed} == {1: True, 3: False}

@@ -86,3 +86,10 @@ def test_an_unknown_tenant_is_refused(tenants: Tenants, words: tuple[str, ...]) 
     tenants.json("add", "Lab Uno")
 
     assert tenants.run(words[0], "unknown", *words[1:]).exit_code == 1
+
+
+def test_the_first_command_on_a_store_names_the_key_that_it_has_created(tenants: Tenants) -> None:
+    first, second = (tenants.run("add", name).stdout for name in ("Lab Uno", "Lab Dos"))
+
+    assert "/fhirpub.webhook-keys, the key of the secrets in the store: keep a copy." in first
+    assert "keep a copy" not in second

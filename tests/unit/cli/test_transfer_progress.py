@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from fhirpub.cli import transfer
-from fhirpub.cli.transfer import _other, _Rate
+from fhirpub.cli.transfer import _naming, _other, _Rate
 from fhirpub.config.settings import Config
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.transfer import Progress
 
 
@@ -61,3 +61,17 @@ def test_what_is_neither_is_refused_without_its_text() -> None:
         _other(Config(), "mongodb:/user:secret@h")
 
     assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (ConfigurationError("x.db is no store"), "x.db is no store"),
+        (StoreUnavailable("SQLITE_FULL"), "the disk is full (SQLITE_FULL)"),
+    ],
+)
+def test_each_problem_names_which_of_the_two_stores_has_it(problem: Exception, words: str) -> None:
+    with pytest.raises(ConfigurationError) as named, _naming("the store to copy to"):
+        raise problem
+
+    assert str(named.value).startswith(f"the store to copy to cannot be used: {words}")

@@ -95,3 +95,12 @@ def test_a_caller_that_is_named_twice_is_refused() -> None:
     assert contradictions(callers=["a=b", "c=d", "a=e"]) == [
         "[admin] callers: a is named 2 times: put all of its keys into one file"
     ]
+
+
+def test_a_caller_with_the_name_of_the_bootstrap_key_may_be_named_twice_as_well() -> None:
+    found = contradictions(callers=["bootstrap=a", "bootstrap=b"])
+
+    assert [line.removeprefix("[admin] callers: bootstrap is ")[:13] for line in found] == [
+        "named 2 times",
+        "the name of w",
+    ]

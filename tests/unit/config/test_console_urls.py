@@ -65,6 +65,8 @@ def test_only_the_usual_port_of_the_scheme_is_left_out_of_an_origin(url: str, or
         {"port": 65_535},
         {"oidc_issuer": ISSUER, "oidc_client_id": "c"},
         {"oidc_issuer": "http://127.0.0.1:9000", "oidc_client_id": "c"},
+        {"oidc_issuer": "http://127.0.0.1/realm", "oidc_client_id": "c"},
+        {"oidc_issuer": "http://127.0.0.1", "oidc_client_id": "c"},
         {"oidc_client_id": "c"},
     ],
 )
@@ -80,6 +82,13 @@ def test_settings_that_belong_together_have_no_problem(settings: dict[str, Any])
         (
             {"oidc_issuer": "http://login.example.org", "oidc_client_id": "c"},
             ["[console] oidc_issuer must begin with https://"],
+        ),
+        *(
+            (
+                {"oidc_issuer": f"http://127.0.0.1{rest}", "oidc_client_id": "c"},
+                ["[console] oidc_issuer must begin with https://"],
+            )
+            for rest in (".login.example.org", ":9000@login.example.org", "00", ":")
         ),
         (
             {"oidc_issuer": "login.example.org", "port": 70_000},

@@ -92,6 +92,8 @@ def test_all_that_plugins_refuse_is_named_in_order() -> None:
         ({}, {"FHIRPUB_STREAM__TOPIC": "x"}, True),
         ({}, {"FHIRPUB_STREAM__STATE_FLOW": "x"}, False),
         ({}, {"FHIRPUB_OTHER__TOPIC": "x"}, False),
+        ({"stream": {"state_flow": "open"}}, {"FHIRPUB_STREAM__TOPIC": "x"}, True),
+        ({"stream": {"topic": "x"}}, {"FHIRPUB_STREAM__STATE_FLOW": "x"}, True),
     ],
 )
 def test_a_plugin_has_settings_if_a_key_is_no_option_of_a_type(

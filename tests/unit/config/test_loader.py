@@ -197,6 +197,8 @@ def test_a_collector_may_be_named_by_a_url(tmp_path: Path) -> None:
     [
         ("[fhir]\norganization_namespaces = ['a']", "[fhir] organization_namespaces: 'a' is not"),
         ("[patients]\nperson_systems = ['a']", "[patients] person_systems: 'a' is not an abso"),
+        ("[patients]\nperson_systems = ['urn:']", "[patients] person_systems: 'urn:' is not an"),
+        ("[patients]\nperson_systems = ['urn:a b']", "[patients] person_systems: 'urn:a b' is"),
         ("[terminology]\nassume = ['a']", "[terminology] assume: 'a' is not an absolute URI"),
         ("[server]\ncertificate_header = 'A'", "[server] certificate_header needs trusted_pr"),
         ("[auth]\nassertion_token_seconds = 0", "[auth] assertion_token_seconds must be above 0"),
@@ -230,6 +232,10 @@ def test_plugins_in_production_serve_in_each_environment(tmp_path: Path, of: str
     assert loaded(tmp_path, f"[auth]\nenvironment = '{of}'\n").auth.environment == of
 
 
+def test_a_file_may_begin_with_the_mark_of_its_encoding(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "\ufeff[server]\nport = 81\n").server.port == 81
+
+
 PORTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any], list[str]]] = [
     ({}, {}, {}, {}, []),
     ({"workers": 0}, {"port": 65_535}, {}, {}, []),
@@ -243,6 +249,9 @@ PORTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]
     ({"port": 9, "workers": 2}, {"port": 2}, {}, {"port": 3}, ["console metrics"]),
     ({"port": 9}, {"port": 2, "host": "b"}, {"port": 2}, {"port": 3}, []),
     ({"port": 9}, {"port": 2, "host": "b"}, {"port": 3}, {"port": 2}, []),
+    ({"port": 9}, {"port": 2, "host": "b"}, {"port": 2, "host": "b"}, {}, ["admin metrics"]),
+    ({"port": 9}, {"port": 2, "host": "b"}, {}, {"port": 2, "host": "b"}, ["console metrics"]),
+    ({"port": 9, "workers": 4}, {}, {"port": 2}, {"port": 3}, []),
     ({"port": 9, "host": "b"}, {}, {"port": 9}, {}, []),
     ({"port": 9}, {}, {"port": 9}, {}, ["admin server"]),
     ({"port": 9}, {}, {}, {"port": 9}, ["console server"]),
@@ -300,3 +309,36 @@ def test_the_reference_has_the_groups_of_the_plugins_that_are_named() -> None:
 
 def test_the_reference_of_no_plugin_has_the_built_in_groups_alone() -> None:
     assert "[diagnosticreport]" not in reference([])
+
+
+@pytest.mark.parametrize("group", ["server", "admin", "console"])
+@pytest.mark.parametrize("host", ["", " "])
+def test_no_part_of_the_service_listens_on_an_empty_host(
+    tmp_path: Path, group: str, host: str
+) -> None:
+    assert problems_of(tmp_path, f"[{group}]\nhost = '{host}'\n") == [
+        f"[{group}] host must not be empty; use 0.0.0.0 for every address of the machine"
+    ]
+
+
+@pytest.mark.parametrize("group", ["server", "admin", "console"])
+def test_each_url_by_which_a_part_is_reached_is_one(tmp_path: Path, group: str) -> None:
+    (problem,) = problems_of(tmp_path, f"[{group}]\nbase_url = 'fhir.example'\n")
+
+    assert problem.startswith(f"[{group}] base_url must start with http:// or https://")
+
+
+def test_all_that_is_wrong_with_proxies_and_their_header_is_named(tmp_path: Path) -> None:
+    first = problems_of(tmp_path, "[server]\ncertificate_header = 'X C'\n")
+    second = problems_of(
+        tmp_path, "[server]\ncertificate_header = 'X C'\ntrusted_proxies = ['x']\n"
+    )
+
+    assert [line.partition(" must ")[0].partition(": it ")[0] for line in first] == [
+        "[server] certificate_header",
+        "[server] certificate_header needs trusted_proxies",
+    ]
+    assert [line.partition(" must ")[0] for line in second] == [
+        "[server] trusted_proxies: x is neither an address nor a network",
+        "[server] certificate_header",
+    ]

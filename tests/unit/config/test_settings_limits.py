@@ -117,6 +117,7 @@ def test_a_setting_at_its_limit_is_accepted(tmp_path: Path, text: str) -> None:
             "[fhir] page_size must be between 1",
         ),
         ("[console]\nhost = ''", "[console] host must not be empty"),
+        ("[metrics]\nhost = ' '", "[metrics] host must not be empty"),
         ("[console]\nbase_url = 'x'", "[console] base_url must start with http:// or https://"),
         ("[server]\nbase_url = 'https://a.example:0'", "[server] base_url must start with"),
         ("[server]\nbase_url = 'https://a.example/?b'", "[server] base_url must start with"),

@@ -29,6 +29,10 @@ def said_about(patient: dict[str, Any], *, unknown: bool = False) -> list[str]:
     ("gender", "unknown", "said"),
     [
         ("female", False, []),
+        ("male", False, []),
+        ("other", False, []),
+        ("other", True, []),
+        ("", True, ["must be one of male, female, other, unknown"]),
         ("unknown", True, []),
         ("unknown", False, ["must be one of male, female, other"]),
         ("F", False, ["must be one of male, female, other; did you mean female?"]),
@@ -46,10 +50,16 @@ def test_unknown_is_a_gender_only_by_the_setting(
     ("telecom", "said"),
     [
         ({"system": "email", "value": "x", "use": "home"}, []),
+        ({"system": "phone", "value": "x", "use": "mobile"}, []),
         ({"use": "work"}, []),
+        ({"system": "phone"}, []),
         ({"value": "x"}, ["must be one of email, phone"]),
         ({"system": "fax", "value": "x"}, ["must be one of email, phone"]),
         ({"system": "phone", "use": "old"}, ["must be one of home, work, mobile"]),
+        (
+            {"system": "pager", "use": "temp", "value": "x"},
+            ["must be one of email, phone", "must be one of home, work, mobile"],
+        ),
     ],
 )
 def test_a_telecom_is_an_email_or_a_phone(telecom: dict[str, Any], said: list[str]) -> None:

@@ -220,6 +220,40 @@ def test_in_our_namespace_an_organization_is_that_of_the_token(
     assert issues == (refused if is_refused else [])
 
 
+@pytest.mark.parametrize(
+    ("namespace", "system", "is_ours"),
+    [
+        ("urn:oid:1.2", "urn:oid:1.2", True),
+        ("urn:oid:1.2", "urn:oid:1.2.3", False),
+        ("http://Registry.example:8080/a/", "https://registry.example:8080/a", True),
+        ("https://registry.example:8080/a", "https://registry.example/a", False),
+        ("https://registry.example/", "http://registry.example", True),
+        ("https://registry.example/a?x=1", "http://registry.example/a?x=1", True),
+        ("https://registry.example/a?x=1", "https://registry.example/a", False),
+        ("https://registry.example/a?x=1", "https://registry.example/a?x=2", False),
+        ("https://registry.example/a#b", "https://registry.example/a", False),
+    ],
+)
+def test_a_namespace_is_compared_by_what_names_it(
+    namespace: str, system: str, *, is_ours: bool
+) -> None:
+    lab = {"name": "North Quay", "identifier": [{"system": system, "value": "0043"}]}
+
+    assert bool(found(organization_rules, lab, namespaces=(namespace,))) == is_ours
+
+
+def test_every_identifier_in_our_namespaces_is_checked() -> None:
+    identifiers = [{"system": "urn:a", "value": one} for one in ("0042", "1", "2")]
+    identifiers.append({"system": "urn:b", "value": "3"})
+    lab = {"name": "North Quay", "identifier": identifiers}
+
+    issues = found(organization_rules, lab, namespaces=("urn:a", "urn:b"))
+
+    assert [path.split(".")[1] for _, _, path in issues] == [
+        f"identifier[{index}]" for index in (1, 2, 3)
+    ]
+
+
 def test_the_id_of_an_organization_is_compared_without_case() -> None:
     lab = {"name": "Ward", "identifier": [{"system": OURS, "value": "WARD-7"}]}
     context = RuleContext(

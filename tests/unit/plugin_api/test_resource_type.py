@@ -62,6 +62,15 @@ def test_references_are_the_objects_that_have_one() -> None:
     assert entry().references == [SUBJECT]
 
 
+def test_a_reference_may_state_the_type_of_what_it_leads_to() -> None:
+    typed = {"reference": "Patient/p", "type": "Patient", "display": "P"}
+    named = {"display": "P"}
+
+    found = Entry({"resourceType": "Flag", "subject": typed, "author": named}, "").references
+
+    assert found == [typed]
+
+
 def test_references_that_were_found_elsewhere_are_not_looked_for_again() -> None:
     known = entry()
 

@@ -36,10 +36,12 @@ def test_a_function_must_take_what_it_is_called_with(function: Any, problems: li
         (dict, []),
         (coroutine, ["check must be a function of resource and context"]),
         (lambda: None, ["check must be a function of resource and context"]),
+        (lambda one, two, three: None, ["check must be a function of resource and context"]),
+        (lambda one, two, three=3: None, []),
         ("run", ["check must be a function"]),
         (None, ["check must be a function"]),
     ],
-    ids=["right", "in-c", "of-one", "without-arguments", "text", "none"],
+    ids=["right", "in-c", "of-one", "without-arguments", "of-three", "of-more", "text", "none"],
 )
 def test_a_function_of_two_must_take_both(function: Any, problems: list[str]) -> None:
     assert [*wrong_function("check", function, ("resource", "context"))] == problems

@@ -52,6 +52,8 @@ def test_a_form_that_changes_nothing_is_named() -> None:
         ({"prefix": "A-", "remove": "-"}, "prefix is changed by case or remove"),
         ({"prefix": " AB", "blanks": "trim"}, "prefix has white space at an end"),
         ({"prefix": "AB ", "blanks": "trim"}, "prefix has white space at an end"),
+        ({"prefix": " AB", "blanks": "remove"}, "prefix has white space at an end"),
+        ({"prefix": "AB ", "blanks": "remove"}, "prefix has white space at an end"),
         ({"prefix": "AB ", "blanks": "keep"}, ""),
         ({"prefix": "AB", "blanks": "trim"}, ""),
         ({"prefix": "AB", "case": "upper"}, ""),
@@ -104,3 +106,81 @@ def test_a_problem_of_a_form_names_its_system(system: str, name: str) -> None:
     (said,) = problems(ValueForm(system=system, pattern="("))
 
     assert said.startswith(f"identifier: form of {name}: pattern is no regular expression")
+
+
+FUNCTION: dict[str, Any] = {"elements": (), "key": lambda _resource: None}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"uses": ("official",)},
+        {"types": ("MR",)},
+        {"systems": ("urn:a",)},
+        {"refused_systems": frozenset({"urn:a"})},
+        {"forms": (ValueForm(case="upper"),)},
+        {"most": 2},
+    ],
+)
+def test_beside_a_function_a_rule_says_nothing_else(fields: dict[str, Any]) -> None:
+    rule = IdentifierRule(**FUNCTION, **fields)
+
+    assert identifier_problems_of(rule) == [
+        f"identifier: {field} has no meaning beside a function key" for field in fields
+    ]
+    assert identifier_problems_of(IdentifierRule(**FUNCTION, key_version=2)) == []
+
+
+def test_every_use_of_an_identifier_may_be_named() -> None:
+    uses = ("", "usual", "official", "temp", "secondary", "old")
+
+    assert problems(uses=uses) == []
+    assert problems(uses=(*uses, "Old", "nickname")) == [
+        "identifier: uses: there is no use Old",
+        "identifier: uses: there is no use nickname",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"systems": ["urn:a"]}, "systems must be a tuple of strings"),
+        ({"systems": ("urn:a", 7)}, "systems must be a tuple of strings"),
+        ({"systems": ("urn:a", "urn:b", "urn:a")}, "systems names something twice"),
+        ({"uses": {"old"}}, "uses must be a tuple of strings"),
+        ({"types": ("MR", "SS", "MR")}, "types names something twice"),
+        ({"refused_systems": ("urn:a",)}, "refused_systems must be a frozenset of strings"),
+        ({"most": 101}, "most must be a number from 1 to 100"),
+        ({"most": 1.0}, "most must be a number from 1 to 100"),
+    ],
+)
+def test_each_field_of_a_rule_has_its_kind(fields: dict[str, Any], said: str) -> None:
+    assert identifier_problems_of(IdentifierRule(**fields)) == [f"identifier: {said}"]
+
+
+def test_each_system_that_is_no_uri_is_named() -> None:
+    found = problems(systems=("urn:a", "b", "c"), refused_systems=frozenset({"d"}))
+
+    assert found == [
+        "identifier: systems holds 'b', which is no absolute URI",
+        "identifier: systems holds 'c', which is no absolute URI",
+        "identifier: refused_systems holds 'd', which is no absolute URI",
+    ]
+
+
+def test_each_system_that_is_refused_and_used_is_named() -> None:
+    systems = ("urn:c", "urn:a", "urn:b")
+
+    assert problems(systems=systems, refused_systems=frozenset({"urn:c", "urn:a"})) == [
+        f"identifier: {one} is refused, and it is a system of keys" for one in ("urn:a", "urn:c")
+    ]
+
+
+def test_the_second_form_is_checked_as_well() -> None:
+    good = ValueForm(system="urn:a", case="upper")
+
+    (bad,) = problems(good, ValueForm(system="urn:b", pattern="("))
+    (idle,) = problems(good, ValueForm(system="urn:b"))
+
+    assert bad.startswith("identifier: form of urn:b: pattern is no regular expression")
+    assert idle == "identifier: forms: the form of urn:b says nothing"

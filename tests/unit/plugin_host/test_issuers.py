@@ -178,3 +178,12 @@ def test_a_plugin_with_the_hook_names_an_issuer(install: Install) -> None:
 
 def test_without_plugins_there_are_no_issuers() -> None:
     assert loaded([]) == []
+
+
+def test_a_hook_that_fails_is_not_said_to_have_no_issuer_as_well(install: Install) -> None:
+    install("one", SOURCE.replace("return [", "raise OSError\n    return [") % [], group=V2)
+
+    with pytest.raises(PluginError, match=r"fhirpub_authenticate failed: OSError") as refused:
+        loaded(["one"])
+
+    assert len(str(refused.value).splitlines()) == 1

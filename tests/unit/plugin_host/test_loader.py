@@ -284,6 +284,7 @@ def test_two_plugins_that_wrap_keys_are_refused(install: Install) -> None:
     ("line", "name", "words"),
     [
         ("", "Vault 1", "must return a KeyProvider whose name is of lower-case letters"),
+        ("", "vault:1", "must return a KeyProvider whose name is of lower-case letters"),
         ("return 7", "vault", "must return a KeyProvider"),
         ("1 / 0", "vault", "fhirpub_key_provider failed: ZeroDivisionError"),
     ],

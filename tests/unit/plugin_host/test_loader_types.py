@@ -52,3 +52,32 @@ def test_a_part_is_searched_as_the_type_that_is_registered_too(
         assert line.startswith("plugin flags: part goal of Flag: search parameter kind of Goal")
     else:
         assert [*load(["flags", "goals"])] == ["Flag", "Goal"]
+
+
+PART = (
+    'Part(name="goal", type="Goal", referred_by="", required=False, repeats=True, patient="%s",'
+    ' search=(SearchParameter(name="kind", type="%s", paths=("code",)),)),'
+)
+
+
+@pytest.mark.parametrize(
+    ("patient", "kind", "said"),
+    [
+        ("subject", "token", ""),
+        ("for", "token", "another part of type Goal has its patient elsewhere"),
+        ("subject", "string", "search parameter kind of Goal is declared elsewhere with another "),
+    ],
+)
+def test_parts_of_one_type_in_two_types_are_declared_alike(
+    install: Install, patient: str, kind: str, said: str
+) -> None:
+    for name, part in (("flags", PART % ("subject", "token")), ("lists", PART % (patient, kind))):
+        source = declaring().replace("parts=(", f"parts=({part}")
+        source = source.replace('"Flag"', f'"{name.title()[:-1]}"')
+        install(name, f"from fhirpub.plugin_api import SearchParameter\n{source}")
+
+    if said:
+        (line,) = words_of(["flags", "lists"])
+        assert line.startswith(f"plugin lists: part goal of List: {said}")
+    else:
+        assert [*load(["flags", "lists"])] == ["Flag", "List"]

@@ -146,3 +146,24 @@ def test_an_operation_that_a_plugin_declares_twice_is_refused(install: Install) 
     (line,) = refusal_of(operations, "one")
 
     assert line.endswith("operation 'print' of DiagnosticReport is already of plugin one")
+
+
+def test_all_that_is_wrong_with_a_parameter_is_named(install: Install) -> None:
+    parameters = "(OperationParameter(name='2', type='text', meaning='m'),)"
+    install("one", OPERATION % f"{{'parameters': {parameters}}}", group=V2)
+
+    name, kind = refusal_of(operations, "one")
+
+    assert "has a parameter with the name '2'" in name
+    assert "has the parameter 2, whose type must be one of" in kind
+
+
+def test_operations_of_two_types_may_have_one_code(install: Install) -> None:
+    install("one", OPERATION % "{}, {'type': 'Encounter'}", group=V2)
+
+    found = load_operations(enabling("one"), load(["diagnosticreport", "encounter"]))
+
+    assert {name: len(some) for name, some in found.items()} == {
+        "DiagnosticReport": 1,
+        "Encounter": 1,
+    }

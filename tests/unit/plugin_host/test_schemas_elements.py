@@ -9,7 +9,7 @@ import pytest
 
 from fhirpub.errors import PluginError
 from fhirpub.fhir.schema import own_schemas
-from fhirpub.plugin_api import IdentifierRule, SearchParameter
+from fhirpub.plugin_api import IdentifierRule, Part, SearchParameter
 from fhirpub.plugin_host.schemas import _against, compile_schema, schema_and_element_problems
 from tests.unit.plugin_host.test_schemas import FLAG, REPORT, with_schema
 
@@ -126,3 +126,82 @@ def test_a_schema_that_cannot_be_compiled_is_named_with_its_plugin() -> None:
         "plugin two: Flag: the schema for Flag is not a JSON Schema at type: 'nonsense' is not "
         "valid under any of the given schemas"
     )
+
+
+def test_every_part_needs_a_schema_and_an_element_that_refers_to_it() -> None:
+    optional = [Part(name=f"p{one}", type=one, referred_by=one, required=False) for one in "ab"]
+
+    assert problems(parts=tuple(optional)) == [
+        *(f"DiagnosticReport: no schema for {one}: the plugin must bring one" for one in "ab"),
+        *(
+            f"DiagnosticReport: part p{one}: referred_by: there is no element {one}"
+            for one in "ab"
+        ),
+    ]
+
+
+def test_a_part_that_nothing_refers_to_needs_a_schema_only() -> None:
+    part = Part(name="p", type="Patient", referred_by="", required=False, repeats=True)
+
+    assert problems(parts=(part,)) == []
+
+
+def test_a_status_of_the_flow_is_checked_at_both_ends() -> None:
+    flow = {"begun": ("final",), "final": ("ended",)}
+
+    found = problems(state_flow={one: frozenset(after) for one, after in flow.items()})
+
+    assert [line.split("no status ")[1].split(";")[0] for line in found] == ["begun", "ended"]
+
+
+MEMBER = Part(name="m", type="Observation", referred_by="", required=False, repeats=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"times": ("issued", "issud")}, "times: there is no element issud; did you mean issued?"),
+        ({"times": ("status",)}, "times: status is of type observation-status, not dateTime or "),
+        ({"codings": ("code", "subject")}, "codings: subject is of type Reference, not Codeable"),
+        ({"patient": "patient"}, "patient: there is no element patient"),
+        ({"patient": "code"}, "patient: code is of type CodeableConcept, not Reference"),
+        ({"acyclic": ("hasMember", "code")}, "acyclic: code is of type CodeableConcept, not Ref"),
+        (
+            {"search": (SearchParameter(name="k", type="token", paths=("code", "kind")),)},
+            "search parameter k: there is no element kind",
+        ),
+        (
+            {"search": (SearchParameter(name="k", type="reference", paths=("code",)),)},
+            "search parameter k: code is of type CodeableConcept, not Reference",
+        ),
+        (
+            {"statuses": frozenset({"final", "finale"})},
+            "statuses: there is no status finale; did you mean final?",
+        ),
+        (
+            {"type": "Specimen", "times": ("receivedTyme",), "patient": "subject"},
+            "times: there is no element receivedTyme; did you mean receivedTime?",
+        ),
+        (
+            {"type": "Practitioner", "statuses": frozenset({"active"})},
+            "statuses: Practitioner has no element status",
+        ),
+    ],
+)
+def test_what_a_part_that_repeats_names_is_in_its_own_type(
+    fields: dict[str, Any], said: str
+) -> None:
+    (found,) = problems(parts=(replace(MEMBER, **fields),))
+
+    assert found.startswith(f"DiagnosticReport: part m: {said}")
+
+
+def test_each_part_that_repeats_is_checked_and_no_part_without_a_schema() -> None:
+    wrong = [replace(MEMBER, name=name, patient="x") for name in ("a", "b")]
+    strange = replace(MEMBER, name="c", type="Nothing", patient="x")
+    right = replace(MEMBER, name="d", patient="subject", statuses=frozenset({"final"}))
+
+    assert problems(parts=(*wrong, strange, right)) == [
+        "DiagnosticReport: no schema for Nothing: the plugin must bring one",
+        *(f"DiagnosticReport: part {name}: patient: there is no element x" for name in "ab"),
+    ]

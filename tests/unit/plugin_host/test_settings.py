@@ -15,9 +15,15 @@ from fhirpub.cli.settings import config as config_command
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
 from fhirpub.errors import ConfigurationError, PluginError
+from fhirpub.plugin_api import EventSink
 from fhirpub.plugin_host.hooks import PluginHooks
-from fhirpub.plugin_host.settings import plugin_context, setting_groups
-from tests.unit.plugin_host.installing import V2, Install
+from fhirpub.plugin_host.settings import (
+    declarations,
+    plugin_context,
+    setting_groups,
+    settings_of,
+)
+from tests.unit.plugin_host.installing import V2, Install, refusal_of, sinks_named
 
 PLUGIN = """
 from dataclasses import dataclass
@@ -211,3 +217,49 @@ def test_defaults_that_are_no_valid_settings_are_reported_with_their_group(
 
     with pytest.raises(PluginError, match=r"^\[broker\] seconds must be above 0$"):
         plugin_context(Config(), PluginHooks(["broker"]))
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_wrong_group_is_reported_and_left_out_and_that_of_another_plugin_stays(
+    install: Install,
+) -> None:
+    install("other", PLUGIN % "7", group=V2)
+    hooks = PluginHooks(["other", "broker"])
+
+    groups = settings_of(hooks)
+
+    assert list(groups) == ["broker"]
+    assert list(hooks.problems) == ["other"]
+
+
+def test_all_that_is_wrong_with_a_field_is_named(install: Install) -> None:
+    fields = "{'__doc__': 'x', '__annotations__': {'updatable': bytes}, 'updatable': b''}"
+    install("broker", PLUGIN % f"dataclass(frozen=True)(type('Odd', (), {fields}))", group=V2)
+
+    with pytest.raises(PluginError) as refusal:
+        setting_groups(["broker"])
+
+    assert [line.partition(": updatable ")[2] for line in str(refusal.value).splitlines()] == [
+        "is an option of every resource type",
+        "must be made by `setting`",
+        "has a type that no setting can have",
+    ]
+
+
+def test_what_is_found_wrong_with_declarations_is_raised_with_what_plugins_raise(
+    install: Install,
+) -> None:
+    install("one", sinks_named("a"), group=V2)
+    install("two", sinks_named("b").replace("return [", "return 7, ["), group=V2)
+
+    def read(config: Config) -> None:
+        with declarations(config, "fhirpub_event_sinks", EventSink) as (hooks, found):
+            assert [sink.name for _plugin, sink in found] == ["a"]
+            hooks.report("one", ["the name is not ours"])
+
+    lines = refusal_of(read, "one", "two")
+
+    assert sorted(line.rpartition(": ")[2] for line in lines) == [
+        "fhirpub_event_sinks must return a list of EventSink, not int",
+        "the name is not ours",
+    ]

@@ -50,3 +50,11 @@ def test_a_name_that_another_sink_has_is_refused(install: Install) -> None:
 
     assert line.startswith("plugin two (")
     assert line.endswith("the sink a is already of one")
+
+
+def test_a_plugin_has_no_two_sinks_of_one_name(install: Install) -> None:
+    install("one", sinks_named("a", "b", "a"), group=V2)
+
+    (line,) = refusal_of(load_event_sinks, "one")
+
+    assert line.endswith(": the sink a is already of one")

@@ -10,6 +10,7 @@ import pytest
 from fhirpub.errors import PluginError
 from fhirpub.plugin_host.sources import PluginSource, available, installed, source_of
 from tests.plugin_examples import write_metadata
+from tests.unit.plugin_host.installing import Install, declaring
 
 FLAGS = PluginSource("flags", "lab_flags", "lab-flags", "1.2", api=1)
 
@@ -182,3 +183,12 @@ def test_an_unknown_name_is_refused_with_those_there_are(
 
 def test_messages_name_a_plugin_and_its_module() -> None:
     assert FLAGS.where == "plugin flags (lab_flags)"
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_a_plugin_for_a_version_that_there_is_not_is_not_available(
+    install: Install, version: int
+) -> None:
+    install("flags", declaring(), group=f"fhirpub.plugins.v{version}")
+
+    assert [one.name for one in available() if one.name == "flags"] == []

@@ -42,8 +42,8 @@ class Connections:
     async def send(self, call: Call) -> HTTPResponse:
         """Send once and return the response, like :func:`fhirpub.cli.http_client.send`."""
         now = asyncio.get_running_loop().time
-        if self._free_from > now():
-            await asyncio.sleep(self._free_from - now())
+        while (pause := self._free_from - now()) > 0:  # an answer may have extended it
+            await asyncio.sleep(pause)
         answer = await self._send(call)
         if not is_used_up(answer):
             self._free_from = max(self._free_from, now() + retry_after(answer))

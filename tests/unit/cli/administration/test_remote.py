@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from fhirpub.administration import clients, deliveries, endpoint_acts, persons, tenants
+from fhirpub.administration.audit import operations as trail
 from fhirpub.administration.erasure import holds
+from fhirpub.administration.erasure import operations as erasures
 from fhirpub.administration.operation import Operation
 from fhirpub.auth.assertions.signing import new_key_pair
 from fhirpub.auth.assertions.verification import TYPE
@@ -195,6 +197,38 @@ def test_what_is_in_the_query_is_text(bureau: Bureau) -> None:
     path = bureau.asked[0].path
     assert path.startswith("/admin/v1/deliveries?")
     assert sorted(path.partition("?")[2].split("&")) == ["endpoint=a%26b", "limit=7", "tenant=t"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "query"),
+    [
+        (erasures.LIST, {"unfinished": True}, "unfinished=true"),
+        (erasures.LIST, {"unfinished": False}, "unfinished=false"),
+        (erasures.LIST, {"after": ""}, "after="),
+        (trail.EXPORT, {"chain": "t", "after": 0}, "after=0"),
+        (
+            trail.LIST,
+            {"chain": "t", "since": "2026-11-21T10:00:00+01:00"},
+            "since=2026-11-21T10%3A00%3A00%2B01%3A00",
+        ),
+        (trail.LIST, {"chain": "t"}, ""),
+    ],
+)
+def test_what_is_false_or_0_is_in_the_query_as_well(
+    bureau: Bureau, operation: Operation, arguments: dict[str, Any], query: str
+) -> None:
+    ask(bureau.url, operation, **arguments)
+
+    assert bureau.asked[0].path.partition("?")[2] == query
+    assert bureau.only()[1] == arguments
+
+
+def test_a_body_has_what_is_false_or_empty(bureau: Bureau) -> None:
+    given: dict[str, Any] = {"reports": [], "expired": False, "from": 0, "type": ""}
+
+    ask(bureau.url, erasures.PLAN, tenant="t", patients=None, **given)
+
+    assert json.loads(bureau.asked[0].body) == given
 
 
 def test_a_body_is_json_with_what_is_given(bureau: Bureau) -> None:

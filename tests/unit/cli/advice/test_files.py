@@ -211,3 +211,46 @@ def test_a_disk_that_is_nearly_full_is_a_warning(tmp_path: Path) -> None:
     assert "has 300 MiB left: when it is full every write gets 503" in finding.text
     assert [*advise_on_disk(config, mounts=mounts, free=1024**3 - 1)] != []
     assert [*advise_on_disk(config, mounts=mounts, free=1024**3)] == []
+
+
+def test_of_file_systems_on_one_place_the_last_one_is_seen_whatever_its_name(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "a b"
+    place = str(folder).replace(" ", "\\040")
+    lines = ["22 1 0:21 / / rw - ext4 /dev/sda1 rw"]
+    lines += [f"23 22 0:22 / {place} rw shared:1 - {kind} x rw" for kind in ("tmpfs", "nfs4")]
+    (tmp_path / "mountinfo").write_text("\n".join(lines))
+
+    assert file_system_of(folder / "f.db", tmp_path / "mountinfo") == "nfs4"
+
+
+def test_checkpoints_are_looked_at_only_while_there_is_an_audit_trail(
+    settings_file: Path, tmp_path: Path
+) -> None:
+    audit = AuditConfig(enabled=False, checkpoints_file=str(tmp_path / "nowhere" / "f"))
+
+    assert [*advise_on_settings_file(replace(production(), audit=audit), settings_file)] == []
+
+
+def test_a_key_of_another_user_is_a_warning_like_the_store(tmp_path: Path) -> None:
+    config = stored_in(tmp_path)
+    (tmp_path / "data" / "fhirpub.webhook-keys").touch(mode=0o600)
+
+    findings = [*advise_on_store_files(config, user=os.geteuid() + 70_000)]
+
+    assert [finding.text.partition(" belongs to ")[0] for finding in findings] == [
+        f"{tmp_path}/data/fhirpub.{end}" for end in ("db", "db-wal", "db-shm", "webhook-keys")
+    ]
+
+
+@pytest.mark.parametrize(("environment", "warned"), [("production", True), ("sandbox", False)])
+def test_a_trial_may_be_lost_with_its_container(
+    tmp_path: Path, environment: Any, *, warned: bool
+) -> None:
+    config = stored_in(tmp_path)
+    config = replace(config, auth=replace(config.auth, environment=environment))
+
+    findings = [*advise_on_disk(config, mounts=mounts_with(tmp_path, "overlay"), free=2**40)]
+
+    assert bool(findings) is warned

@@ -83,5 +83,8 @@ def test_the_limit_of_a_control_group_counts_if_it_is_less(tmp_path: Path) -> No
     physical = memory_bytes(())
 
     assert memory_bytes((tmp_path / "least",)) == 4096
+    for first in ("none", "absent", "huge"):
+        assert memory_bytes((tmp_path / first, tmp_path / "least")) == 4096
+        assert memory_bytes((tmp_path / "least", tmp_path / first)) == 4096
     assert memory_bytes((tmp_path / "none", tmp_path / "huge", tmp_path / "absent")) == physical
     assert physical > GIB / 4

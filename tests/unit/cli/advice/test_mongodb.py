@@ -126,3 +126,14 @@ def test_the_file_of_the_private_key_is_that_of_the_url() -> None:
 
     assert certificate_in(url) == "/etc/fhirpub/Client.pem"
     assert certificate_in("mongodb://a.lab/fhirpub") == ""
+
+
+def test_each_option_that_accepts_any_server_is_a_warning() -> None:
+    url = f"{ACCESS}a.lab/x?tls=true&tlsInsecure=true&tlsAllowInvalidHostnames=true"
+
+    texts = [finding.text for finding in of_store(production(url))]
+
+    assert [text.removeprefix("[storage] url: ").partition(" ")[0] for text in texts] == [
+        "tlsinsecure",
+        "tlsallowinvalidhostnames",
+    ]

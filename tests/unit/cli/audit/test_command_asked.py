@@ -211,3 +211,36 @@ def test_checkpoints_of_a_file_are_sent_with_each_chain(bureau: Bureau, tmp_path
 @pytest.mark.parametrize("words", [("list",), ("export",), ("verify",)])
 def test_no_store_is_created_to_be_read(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert not run_without_store(tmp_path, audit, *words).exists()
+
+
+def test_a_page_on_which_nothing_matches_is_not_the_last(bureau: Bureau) -> None:
+    bureau.answer(operations.LIST, page(following="p"), page(a_record(1)))
+
+    assert bureau.json(audit, "list", "--tenant", "t-1") == [a_record(1)]
+
+
+def test_the_beginning_of_1970_is_a_time(bureau: Bureau) -> None:
+    bureau.answer(operations.LIST, page())
+
+    bureau.json(audit, "list", "--tenant", "t-1", "--since", "1970-01-01T00:00:00Z")
+
+    assert bureau.only()[1]["since"] == "1970-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", "7", "null", "x", '{"checkpoint": "a"}\n[1]'])
+def test_a_file_with_another_line_than_checkpoints_is_refused(
+    bureau: Bureau, tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "f").write_text(line)
+
+    result = bureau.run(audit, "verify", "--checkpoints", str(tmp_path / "f"))
+
+    assert (result.exit_code, bureau.asked) == (1, [])
+    assert "is not a file of checkpoints" in result.stderr
+
+
+def test_a_chain_that_is_wrong_is_a_failure_whichever_it_is(bureau: Bureau) -> None:
+    bureau.answer(operations.CHAINS, ["service", "t-1"])
+    bureau.answer(operations.VERIFY, verdict("service", "block 3 was changed"), verdict("t-1"))
+
+    assert bureau.run(audit, "verify").exit_code == 1

@@ -9,6 +9,9 @@ import pytest
 
 from fhirpub.cli.demo.command import _invite, _private, _write_credentials
 from fhirpub.cli.demo.compositions import PLUGINS
+from fhirpub.config.administration import AdminConfig
+from fhirpub.config.audit import AuditConfig
+from fhirpub.config.console import ConsoleConfig
 from fhirpub.config.plugins import PluginsConfig
 from fhirpub.config.settings import Config
 
@@ -30,6 +33,21 @@ def test_the_demo_has_a_store_an_address_and_rights_of_its_own(tmp_path: Path) -
     assert config.storage.url == f"sqlite:///{tmp_path / 'fhirpub.db'}"
     assert list(config.webhooks.allow_networks) == ["127.0.0.1"]
     assert config.logs.level == "error"
+
+
+def test_the_demo_leaves_the_ports_and_the_checkpoints_to_the_service(tmp_path: Path) -> None:
+    given = Config(
+        admin=AdminConfig(port=9001, bootstrap_key_hash="0" * 64),
+        console=ConsoleConfig(enabled=True, port=9002),
+        audit=AuditConfig(
+            checkpoints_file="/var/checkpoints", checkpoints_syslog="logs.example:6514"
+        ),
+    )
+
+    config = _private(given, tmp_path)
+
+    assert (config.admin, config.console) == (AdminConfig(), ConsoleConfig())
+    assert (config.audit.checkpoints_file, config.audit.checkpoints_syslog) == ("", "")
 
 
 def test_the_demo_serves_its_types_and_those_of_the_settings_once(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from io import BytesIO
 
+import click
 import pytest
 from tornado.httpclient import HTTPRequest, HTTPResponse
 from tornado.httputil import HTTPHeaders
@@ -143,3 +144,38 @@ def test_the_headers_that_matter_are_shown(capsys: pytest.CaptureFixture[str]) -
     assert lines[0] == "    201 Created"
     assert "    Location: http://h/Flag/1" in lines
     assert not [line for line in lines if "Server" in line]
+
+
+def test_a_request_without_a_body_is_a_post_all_the_same() -> None:
+    step = Step(sentence="", method="POST", path="/x/verify", expected=200)
+
+    assert step.call("http://h", "tok", None).body == b""
+    assert "curl -sS -i -X POST " in step.curl()
+    assert Step(sentence="", path="/x", expected=200).call("http://h", "tok", None).body is None
+
+
+def test_an_empty_body_repeats_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    transcript = Transcript()
+    for _ in range(2):
+        transcript.answer(HTTPResponse(HTTPRequest("http://h/"), 204))
+
+    assert capsys.readouterr().out == "    204 No Content\n" * 2
+
+
+def test_what_was_shown_before_the_last_answer_is_shown_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    transcript = Transcript()
+    for body in (b'{"a": 1}', b'{"b": 2}', b'{"a": 1}'):
+        transcript.answer(HTTPResponse(HTTPRequest("http://h/"), 200, buffer=BytesIO(body)))
+
+    assert capsys.readouterr().out.count('"a": 1') == 2
+
+
+@pytest.mark.parametrize(("status", "colour"), [(399, "32"), (400, "31"), (412, "31")])
+def test_a_refusal_is_red(capsys: pytest.CaptureFixture[str], status: int, colour: str) -> None:
+    with click.Context(click.Command("x")) as context:
+        context.color = True
+        Transcript().answer(HTTPResponse(HTTPRequest("http://h/"), status, reason="R"))
+
+    assert f"\x1b[{colour}m" in capsys.readouterr().out

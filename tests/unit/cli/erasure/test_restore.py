@@ -168,3 +168,14 @@ def test_no_store_is_created_to_be_restored(tmp_path: Path, file: Path) -> None:
     write(file, an_order())
 
     assert not run_without_store(tmp_path, restore, "--erasures", str(file)).exists()
+
+
+def test_what_was_erased_of_all_tenants_is_shown(bureau: Bureau, file: Path) -> None:
+    write(file, an_order(1), an_order(2, tenant="t-2"), a_hold(3, tenant="t-2"))
+    bureau.answer(tenants.LIST, [{"id": "t-1"}, {"id": "t-2"}])
+    second = {"erased": [erased(id=an_id(2))], "refused": []}
+    bureau.answer(operations.REPEAT, answer(), second, {"erased": [], "refused": []})
+
+    shown = bureau.json(restore, "--erasures", str(file))
+
+    assert [one["id"] for one in shown["erased"]] == [an_id(1), an_id(2)]

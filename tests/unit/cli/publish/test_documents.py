@@ -78,6 +78,7 @@ def test_a_folder_is_no_document(folder: Path) -> None:
         ({"url": "file:a.pdf"}, True),
         ({"url": "https://lab.example/a.pdf"}, False),
         ({"url": "urn:oid:1.2"}, False),
+        ({"url": "C:/scans/a.pdf"}, True),
         ({"url": "a.pdf", "data": "QQ=="}, False),
         ({"url": 3}, False),
         ({}, False),
@@ -109,3 +110,10 @@ def test_a_document_of_each_kind_is_found_beside_its_report(tmp_path: Path, endi
 @pytest.mark.parametrize("url", ["#a", "", "https://a.example/x.pdf", "urn:uuid:1", None, 7])
 def test_what_is_no_path_is_left_as_it_is(url: Any) -> None:
     assert not is_path({"url": url})
+
+
+def test_a_folder_that_is_reached_by_a_link_has_its_documents(folder: Path) -> None:
+    (folder.parent / "link").symlink_to(folder)
+    linked = folder.parent / "link"
+
+    assert Documents(linked, linked, LIMIT).find("blood%20count.pdf").read_bytes() == b"%PDF-"

@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.cli.publish.one_by_one import publish_each
 from fhirpub.cli.publish.outcome import Outcome
-from tests.bodies import register_body
+from tests.bodies import document, register_body
 from tests.unit.cli.publish.services import PUBLISHED, service_at
 
 
@@ -101,3 +101,16 @@ async def test_a_file_of_xml_is_read_as_xml(stub: Any, tmp_path: Path) -> None:
 
     assert outcome.result == "not sent"
     assert "in the namespace http://hl7.org/fhir" in outcome.reason
+
+
+async def test_documents_that_are_named_join_those_of_the_report(
+    stub: Any, tmp_path: Path
+) -> None:
+    stub.answers = [PUBLISHED]
+    (tmp_path / "d.pdf").write_bytes(b"%PDF-1.4")
+    (file,) = write(tmp_path, "a.json", presentedForm=[document()])
+
+    await publish(stub, file, documents=(tmp_path / "d.pdf",))
+
+    forms = bodies(stub)[0]["parameter"][-1]["resource"]["presentedForm"]
+    assert [form["data"] for form in forms] == [document()["data"], "JVBERi0xLjQ="]

@@ -83,3 +83,13 @@ def test_of_several_results_other_content_counts_most() -> None:
         "refused": 1,
         "other content": 3,
     }
+
+
+def test_a_refusal_has_its_line_its_type_and_its_attempts() -> None:
+    answered = Answered(response(400, outcome(issue("a"))), 3)
+
+    found = outcome_of(answered, "a.ndjson", "Patient", line=7)
+
+    assert (found.file, found.line, found.type_name, found.attempts) == (
+        *("a.ndjson", 7, "Patient", 3),
+    )

@@ -11,6 +11,7 @@ from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.http_client import Call
 from fhirpub.cli.publish.publisher import NoToken, Publisher, Registration
+from fhirpub.cli.publish.retries import Unreachable
 from tests.canned import BASE, response
 
 
@@ -155,6 +156,10 @@ REFUSED = {"error": "invalid_client", "error_description": "unknown client"}
             response(200, {"access_token": 7}),
             f"{BASE} is not a service of this kind: no token, but 200 OK. Is --url right?",
         ),
+        (
+            response(404, {"access_token": "t-0"}),
+            f"{BASE} is not a service of this kind: no token, but 404 Not Found. Is --url right?",
+        ),
     ],
 )
 async def test_why_there_is_no_token_is_explained(refusal: HTTPResponse, text: str) -> None:
@@ -176,3 +181,35 @@ async def test_after_a_failure_a_token_is_asked_for_again() -> None:
 
     assert json.loads(found.response.body) == {}
     assert service.granted == 1
+
+
+async def test_a_token_that_could_not_be_replaced_is_not_sent_again() -> None:
+    service = Service()
+    await service.publisher.request("GET", "/x")
+    service.revoked, service.refusals = {"t-1"}, [response(401, REFUSED)]
+    with pytest.raises(NoToken):
+        await service.publisher.request("GET", "/x")
+
+    await service.publisher.request("GET", "/x")
+
+    assert service.tokens() == ["token", "t-1", "t-1", "token", "token", "t-2"]
+
+
+@pytest.mark.parametrize("is_token", [True, False])
+async def test_a_publisher_makes_the_pauses_that_it_is_given(*, is_token: bool) -> None:
+    asked: list[str] = []
+    notes: list[str] = []
+
+    async def busy(call: Call) -> HTTPResponse:
+        asked.append(call.url.removeprefix(BASE))
+        if call.url.endswith("/oauth/token") and not is_token:
+            return response(200, {"access_token": "t"})
+        return response(503, reason="Busy")
+
+    publisher = Publisher(busy, BASE, {}, notes.append, lambda: [0.0, 0.0])
+
+    with pytest.raises(Unreachable, match=r"^the service returned 503 Busy\nGave up"):
+        await publisher.request("GET", "/x")
+
+    assert asked == (["/oauth/token"] * 3 if is_token else ["/oauth/token", *["/x"] * 3])
+    assert notes == ["the service returned 503 Busy; sending the same request again in 0 s"]

@@ -62,8 +62,10 @@ def test_options_are_stronger_than_settings() -> None:
     assert (found.cacert, found.documents_from) == (Path("c"), Path("d"))
 
 
-def test_the_level_of_the_library_is_restored() -> None:
+@pytest.mark.parametrize("level", [logging.NOTSET, logging.ERROR])
+def test_the_level_of_the_library_is_restored(monkeypatch: pytest.MonkeyPatch, level: int) -> None:
     library = logging.getLogger("tornado")
+    monkeypatch.setattr(library, "level", level)
     before = library.level
 
     service()

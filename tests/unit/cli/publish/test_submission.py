@@ -79,6 +79,7 @@ def test_of_entries_that_do_not_belong_together_the_first_is_registered() -> Non
         ),
         (b'{"resourceType": "Parameters", "parameter": {}}', "no entry to register"),
         (parameters({"name": "../x", "resource": {"resourceType": "../x"}}), "no entry"),
+        (parameters({"name": "a/x", "resource": {"resourceType": "A/x"}}), "no entry"),
     ],
 )
 def test_a_file_without_a_report_is_refused(raw: bytes, words: str) -> None:
@@ -199,3 +200,15 @@ def test_a_report_of_forms_that_are_no_attachments_has_no_documents() -> None:
     submission = Submission.from_json(parameters(reporting(7, None)))
 
     assert not submission.has_documents
+
+
+def test_each_document_that_is_named_by_path_is_read_whatever_is_before_it(pdf: Path) -> None:
+    elsewhere = {"url": "https://a.example/x.pdf"}
+    forms = [elsewhere, {"url": pdf.name}, elsewhere, {"url": pdf.name}]
+    submission = Submission.from_json(parameters(reporting(*forms)))
+
+    submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
+
+    (sent,) = json.loads(submission.to_json())["parameter"]
+    found = without_date(pdf)
+    assert sent["resource"]["presentedForm"] == [elsewhere, found, elsewhere, found]

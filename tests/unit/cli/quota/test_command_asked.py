@@ -30,6 +30,12 @@ def test_limits_and_what_returns_to_its_default_are_sent(bureau: Bureau, owner: 
     )
 
 
+def test_the_only_limit_may_be_none(bureau: Bureau) -> None:
+    bureau.run(quota, "set", "--tenant", "t-1", "--stored-bytes", "0")
+
+    assert bureau.only()[1] == {"tenant": "t-1", "stored_bytes": 0, "defaults": []}
+
+
 def test_each_limit_has_an_option(bureau: Bureau) -> None:
     words = [
         *("--requests-per-minute", "1", "--requests-at-a-time", "2", "--bytes-per-day", "3"),
@@ -57,6 +63,7 @@ def test_each_limit_has_an_option(bureau: Bureau) -> None:
         ("--tenant t", "name at least one limit"),
         ("--client c --stored-bytes 1", "--stored-bytes is a limit of tenants, not of clients"),
         ("--client c --stored-bytes default", "--stored-bytes is a limit of tenants"),
+        ("--client c --stored-bytes 0", "--stored-bytes is a limit of tenants"),
         ("--tenant t --requests-per-minute -1", "'-1' is neither a number up to"),
         ("--tenant t --requests-per-minute 9007199254740993", "is neither a number up to"),
         ("--tenant t --requests-per-minute many", "'many' is neither a number up to"),
@@ -75,7 +82,10 @@ def test_the_table_names_the_owner_of_each_limit(bureau: Bureau) -> None:
     shown = {
         "tenant": "t-1",
         "quotas": [item],
-        "clients": [{"client_id": "c-1", "quotas": [{**item, "limit": 9}]}],
+        "clients": [
+            {"client_id": "c-1", "quotas": [{**item, "limit": 9}]},
+            {"client_id": "c-2", "quotas": [item, {**item, "quota": "requests_per_minute"}]},
+        ],
     }
     bureau.answer(quotas.SHOW, shown)
 
@@ -85,5 +95,7 @@ def test_the_table_names_the_owner_of_each_limit(bureau: Bureau) -> None:
     assert [row.split() for row in rows] == [
         ["tenant", "t-1", "bytes_per_day", "7", "tenant", "3"],
         ["client", "c-1", "bytes_per_day", "9", "tenant", "3"],
+        ["client", "c-2", "bytes_per_day", "7", "tenant", "3"],
+        ["client", "c-2", "requests_per_minute", "7", "tenant", "3"],
     ]
     assert bureau.json(quota, "show", "--tenant", "t-1") == shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -53,12 +53,16 @@ class Lab:
     tenant: Tenant
     context: Any
     shown: int = 0
+    done: list[int] = field(default_factory=list)
+    """How many reports were done each time that it was shown."""
 
     async def fill(self, plan: Any, reports: int) -> dict[str, int]:
         def show() -> None:
             self.shown += 1
+            self.done.append(filling.done)
 
         filling = Filling(self.tenant, self.context, cast("Plan", plan))
+        self.done = []
         await filling.run(reports, show=show)
         assert filling.done == reports
         return dict(filling.counts)
@@ -138,3 +142,11 @@ async def test_more_reports_than_are_on_their_way_at_once_are_all_done(lab: Lab)
     counts = await lab.fill(Chosen((number,) * 34), 34)
 
     assert (counts, lab.shown) == ({"there already": 34}, 35)
+
+
+async def test_what_is_shown_after_a_report_includes_it(lab: Lab) -> None:
+    number = number_of("")
+
+    await lab.fill(Chosen((number,) * 3), 3)
+
+    assert sorted(lab.done) == [1, 2, 3]

@@ -15,6 +15,7 @@ def test_every_entry_of_the_table_leads_to_its_object() -> None:
     table = int(re.findall(rb"startxref\n(\d+)\n%%EOF\n$", written)[0])
     places = re.findall(rb"(\d{10}) 00000 n \n", written[table:])
     assert written[table:].startswith(b"xref\n0 7\n0000000000 65535 f \n")
+    assert b"trailer<</Size 7/Root 1 0 R" in written[table:]
     assert [written[int(place) :].split(b" obj")[0] for place in places] == [
         b"%d 0" % number for number in range(1, 7)
     ]

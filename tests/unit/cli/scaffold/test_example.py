@@ -67,5 +67,18 @@ def test_of_several_types_the_simplest_is_taken() -> None:
     assert example_of("Communication.payload", tables()) == {"contentString": "example"}
 
 
+def test_a_simple_type_is_taken_before_others_that_come_first() -> None:
+    example = example_of("Group.characteristic", tables())
+
+    assert example["valueBoolean"] is True
+    assert [name for name in example if name.startswith("value")] == ["valueBoolean"]
+
+
+def test_an_element_that_is_like_another_has_its_required_elements() -> None:
+    (adjudication,) = example_of("ClaimResponse.addItem", tables())["adjudication"]
+
+    assert adjudication == {"category": {"text": "example"}}
+
+
 def test_a_data_type_with_required_elements_has_only_those() -> None:
     assert list(example_of("RelatedArtifact", tables())) == ["type"]

@@ -29,6 +29,13 @@ def example_in(plan: Blueprint) -> dict[str, Any]:
                 Role("organization", "author", required=False),
             ),
         ),
+        (
+            "DocumentReference",  # it has an author as well
+            (
+                Role("patient", "subject", required=False),
+                Role("organization", "custodian", required=False),
+            ),
+        ),
         ("Coverage", (Role("patient", "beneficiary", required=True),)),
         ("Task", (Role("organization", "requester", required=False),)),
         ("Immunization", (Role("patient", "patient", required=True),)),

@@ -68,7 +68,12 @@ def test_a_limit_that_is_too_small_or_large_is_refused(bureau: Bureau, limit: st
 
 
 @pytest.mark.parametrize(
-    ("attempts", "end"), [((), ["0", "-"]), ((an_attempt(1), an_attempt(2)), ["2", "status 502"])]
+    ("attempts", "end"),
+    [
+        ((), ["0", "-"]),
+        ((an_attempt(1), an_attempt(2)), ["2", "status 502"]),
+        ((an_attempt(6), an_attempt(7)), ["7", "status 507"]),
+    ],
 )
 def test_a_row_has_the_number_and_the_reason_of_the_last_attempt(
     bureau: Bureau, attempts: tuple[dict[str, Any], ...], end: list[str]
@@ -191,3 +196,24 @@ def test_on_a_terminal_the_number_grows_on_one_line(bureau: Bureau) -> None:
     result = bureau.run(deliveries, "replay", "--dead")
 
     assert result.stderr == "\r1,200 deliveries\r1,203 deliveries\n"
+
+
+def test_an_attempt_in_progress_has_neither_a_time_nor_a_status_yet(bureau: Bureau) -> None:
+    begun = an_attempt(1, why="", answer="")
+    del begun["status"], begun["milliseconds"]
+    bureau.answer(operations.SHOW, [a_delivery(begun)])
+
+    row = bureau.run(deliveries, "show", "evt_1").stdout.splitlines()[-1]
+
+    assert row.split() == ["1", "2026-01-01T00:00:00.000Z", "-", "-", "-", "-"]
+
+
+def test_each_delivery_of_an_event_is_shown(bureau: Bureau) -> None:
+    other = a_delivery(an_attempt(1)) | {"endpoint": "e-2"}
+    bureau.answer(operations.SHOW, [a_delivery(), other])
+
+    shown = bureau.run(deliveries, "show", "evt_1").stdout
+
+    assert shown.count("Delivery.\n") == 2
+    assert shown.index("e-1") < shown.index("No attempts yet.") < shown.index("e-2")
+    assert "status 501" in shown

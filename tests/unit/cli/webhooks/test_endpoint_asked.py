@@ -109,3 +109,16 @@ def test_only_what_is_named_is_changed(
 def test_a_change_of_nothing_is_wrong_usage(bureau: Bureau) -> None:
     assert bureau.run(endpoint, "set", "e-1").exit_code == 2
     assert bureau.asked == []
+
+
+def test_a_secret_and_a_token_that_exist_may_both_be_imported(bureau: Bureau) -> None:
+    bureau.answer(endpoints.ADD, ADDED)
+    variables = {"FHIRPUB_SIGNING_SECRET": "whsec_a", "FHIRPUB_ENDPOINT_TOKEN": "t" * 40}
+
+    bureau.json(endpoint, *WORDS, "--import-secret", "--import-token", **variables)
+
+    assert bureau.only()[1] == {
+        **FIELDS,
+        "signing_secret": "whsec_a",
+        "bearer_token": "t" * 40,
+    }

@@ -102,3 +102,9 @@ async def test_neither_secret_nor_token_are_in_what_python_prints(receiver: Rece
 
     assert SECRET not in text
     assert forwarder.token not in text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "10.1.2.3", "[fd00::1]"])
+async def test_a_receiver_may_be_on_this_machine_or_near_it_with_any_address(host: str) -> None:
+    async with forwarding(f"http://{host}:9/hook", SETTINGS) as forwarder:
+        assert forwarder.url == f"http://{host}:9/hook"

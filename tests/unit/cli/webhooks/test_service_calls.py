@@ -70,7 +70,11 @@ async def test_a_refusal_lists_each_issue_with_its_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "scope"), [("GET", "webhooks.read"), ("POST", "webhooks.write")]
+    ("method", "scope"),
+    [
+        *(("GET", "webhooks.read"), ("POST", "webhooks.write")),
+        *(("PATCH", "webhooks.write"), ("DELETE", "webhooks.write")),
+    ],
 )
 async def test_a_missing_scope_is_named(method: str, scope: str) -> None:
     made, _ = calls(response(403, outcome()))

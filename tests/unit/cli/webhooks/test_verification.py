@@ -72,9 +72,11 @@ def test_headers_and_body_are_read_from_files_as_programs_write_them(tmp_path: P
     file.write_bytes(b"POST /hook HTTP/1.1\r\nX-Name: \xe9\r\n" + text.encode())
     body.write_bytes(BODY)
 
-    result = run("--headers", str(file), "--body", str(body), "--at", str(NOW), stdin=b"")
+    words = ("--headers", str(file), "--body", str(body), "--at", str(NOW + 3))
+    result = run(*words, stdin=b"")
 
     assert result.exit_code == 0, result.output
+    assert shown(*words, stdin=b"")["seconds_behind_clock"] == 3
 
 
 def test_a_header_that_is_given_replaces_that_of_the_file(tmp_path: Path) -> None:

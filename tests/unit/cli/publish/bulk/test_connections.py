@@ -6,13 +6,14 @@ import asyncio
 import ssl
 import threading
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tornado.httpclient import HTTPClientError
 
 from fhirpub.cli.http_client import Call
 from fhirpub.cli.publish.bulk import connections as module
-from fhirpub.cli.publish.bulk.connections import connections
+from fhirpub.cli.publish.bulk.connections import Connections, connections
 from fhirpub.testing.certificate import Certificate, Misbehaviour
 from fhirpub.testing.receiver import Received, Receiver, Reply
 from tests.ports import free_port
@@ -39,11 +40,22 @@ async def test_redirects_are_not_followed_and_cookies_not_kept(receiver: Receive
     headers = {"Location": receiver.url, "Set-Cookie": "a=b"}
     receiver.answer(Reply(status=307, headers=headers))
 
+    url = receiver.url.replace("127.0.0.1", "localhost")  # addresses have no cookies anyway
+
     async with connections(1) as opened:
-        codes = [(await opened.send(call(receiver.url))).code for _ in range(2)]
+        codes = [(await opened.send(call(url))).code for _ in range(2)]
 
     assert codes == [307, 307]
     assert not any("cookie" in map(str.lower, one.headers) for one in receiver.received)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+async def test_there_are_at_most_as_many_connections_as_jobs(jobs: int) -> None:
+    async with connections(jobs) as opened:
+        connector = opened.session.connector
+
+        assert connector is not None
+        assert connector.limit == jobs
 
 
 async def test_a_service_that_is_not_there_is_an_error_of_the_system() -> None:
@@ -138,6 +150,28 @@ async def test_a_shorter_pause_does_not_end_a_longer_one(receiver: Receiver) -> 
                 await asyncio.wait_for(opened.send(call(receiver.url)), 0.05)
 
     assert len(receiver.received) == 1
+
+
+async def test_a_request_that_waits_also_waits_for_a_pause_that_comes_later() -> None:
+    now = asyncio.get_running_loop().time
+    opened = Connections(cast("Any", NeverAsked()))
+    opened._free_from = now() + 60
+    sending = opened.send(call("http://127.0.0.1:1"))
+    first_sleep = sending.send(None)
+    opened._free_from = now() + 120  # as the answer to another request asks for
+    first_sleep.set_result(None)
+
+    second_sleep = sending.send(None)
+
+    assert not second_sleep.done()
+    sending.close()
+
+
+class NeverAsked:
+    """A session for which it is too early."""
+
+    def request(self, *_words: object, **_named: object) -> None:
+        raise AssertionError("a request was sent during a pause")
 
 
 async def test_a_quota_that_is_used_up_delays_nothing(receiver: Receiver) -> None:

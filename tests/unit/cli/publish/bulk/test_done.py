@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,24 @@ def test_a_file_that_changed_in_the_moment_of_the_first_result_is_sent_again(
     done.since_ms = max(about.st_mtime, about.st_ctime) * 1000
 
     assert not done.has(listed)
+
+
+def test_a_file_that_was_put_there_later_is_sent_again_whatever_its_own_time(
+    tmp_path: Path,
+) -> None:
+    done = done_after(tmp_path, ("a.json", None, "created"), later_ms=-60_000)
+    listed = item(tmp_path, "a.json")
+    os.utime(listed.file, (1, 1))  # as by `mv` or `cp -p`
+
+    assert not done.has(listed)
+
+
+def test_the_first_moment_counts_although_that_report_was_refused(tmp_path: Path) -> None:
+    at = {"refused": instant(now_ms() - 60_000), "created": instant(now_ms() + 60_000)}
+    lines = [
+        json.dumps({"file": str(tmp_path / "a"), "line": None, "result": result, "at": moment})
+        for result, moment in at.items()
+    ]
+    (tmp_path / "out").write_text("\n".join(lines))
+
+    assert not Done.read(tmp_path / "out").has(item(tmp_path, "a"))

@@ -132,3 +132,11 @@ def test_a_cause_has_its_number_and_its_first_place(capsys: pytest.CaptureFixtur
         ["2", "-", "400", "Bad", "Request", "a.ndjson:2", "-"],
         ["1", "-", "is", "a", "link", "b.json", "-"],
     ]
+
+
+def test_what_was_left_out_is_named_after_an_interruption_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out, _ = printed(capsys, Ending(tally("created"), skipped=2, interrupted=True))
+
+    assert out.splitlines()[1] == "2 left out: the report says that they are published"

@@ -42,6 +42,31 @@ def test_large_reports_are_taken_alone() -> None:
     assert [numbers(taken) for _ in range(3)] == [[1], [2], []]
 
 
+def test_reports_are_taken_together_up_to_a_quarter_of_a_megabyte() -> None:
+    taken = intake(lines(*"abcd", conclusion="x" * 150_000))
+
+    assert [numbers(taken) for _ in range(3)] == [[1, 2], [3, 4], []]
+
+
+def test_two_threads_never_read_the_source_at_once() -> None:
+    found: list[list[int | None]] = []
+
+    def reading() -> Iterator[Item]:
+        for item in lines(*"abcdefgh"):
+            if item.line == 1:  # another thread comes while this one reads
+                other.start()
+                other.join(0.1)
+            yield item
+
+    taken = intake(reading())
+    other = threading.Thread(target=lambda: found.append(numbers(taken)))
+    found.append(numbers(taken))
+    other.join(30)
+
+    assert len(found) == 2
+    assert sorted(line or 0 for group in found for line in group) == list(range(1, 9))
+
+
 def test_a_report_is_taken_with_what_is_to_be_sent() -> None:
     (only,) = intake(lines("a")).take()
 

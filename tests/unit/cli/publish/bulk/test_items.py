@@ -101,3 +101,23 @@ def test_a_report_that_has_a_problem_is_refused_with_it(tmp_path: Path) -> None:
 
     with pytest.raises(UnusableFile, match=r"^is a link$"):
         submission_in(item, service_at())
+
+
+def test_all_documents_of_its_name_belong_to_a_report(tmp_path: Path) -> None:
+    for name in ("a.txt", "a.pdf", "b.pdf"):
+        (tmp_path / name).write_bytes(name.encode())
+
+    found = forms(Item(file=report_in(tmp_path), base=tmp_path, has_siblings=True))
+
+    assert [form["title"] for form in found] == ["a.pdf", "a.txt"]
+
+
+def test_a_path_is_relative_to_the_folder_of_its_report(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for folder, content in ((tmp_path, b"other"), (tmp_path / "sub", b"own")):
+        (folder / "x.pdf").write_bytes(content)
+    file = report_in(tmp_path / "sub", presentedForm=[{"url": "x.pdf"}])
+
+    (form,) = forms(Item(file=file, base=tmp_path))
+
+    assert base64.b64decode(form["data"]) == b"own"

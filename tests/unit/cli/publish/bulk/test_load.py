@@ -231,3 +231,23 @@ async def test_another_cancellation_is_not_swallowed() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_requests_in_flight_may_end_for_some_time_after_a_stop() -> None:
+    groups = Groups([taken(1)])
+    kept: Kept = []
+    released = asyncio.Event()
+
+    async def send(group: Sequence[Registration]) -> AsyncGenerator[Answered, None]:
+        for _ in group:
+            groups.stopped.set()
+            asyncio.get_running_loop().call_later(0.3, released.set)  # longer than a look at it
+            await released.wait()
+            yield Answered(created(), 1)
+
+    def record(item: Item, outcome: Outcome) -> None:
+        kept.append((item.line, outcome.result))
+
+    await Load(groups, send, record, 1).run()  # type: ignore[arg-type]
+
+    assert kept == [(1, "created")]

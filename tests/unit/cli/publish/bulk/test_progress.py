@@ -54,3 +54,22 @@ def test_of_standard_input_no_total_is_known() -> None:
     expected.lines_read = 5
 
     assert expected.total() is None
+
+
+def test_a_file_that_has_grown_while_it_is_read_takes_nothing_from_the_total(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "x.ndjson").write_bytes(b"1234\n" * 2)
+    source = source_of(str(tmp_path / "x.ndjson"), all_lines=False)
+    expected = Expected([source], threading.Event())
+
+    expected.start()
+    assert wait_until(lambda: expected.files is not None)
+    expected.read(50)
+    expected.lines_read = 10
+
+    assert expected.total() == 10
+
+
+def test_a_bar_is_full_and_no_time_left_when_there_was_more_than_expected() -> None:
+    assert bar(8, 4, 1.0, failed=0) == f"[{'#' * 20}]  8 of 4  1/s  0 s left"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +115,44 @@ def test_a_line_of_what_is_published_names_its_version_and_address(tmp_path: Pat
     (record,) = map(json.loads, (tmp_path / "out.ndjson").read_bytes().splitlines())
     assert (record["id"], record["version"], record["location"]) == ("d-1", "3", "/x")
     assert (record["reason"], record["problems"], record["line"]) == (None, [], None)
+
+
+@pytest.mark.parametrize("content", [b'[{"file": "a"}]', b'\n{"file": "a"}\n', b"x"])
+def test_only_a_file_that_begins_as_a_report_is_continued(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "data").write_bytes(content)
+
+    with pytest.raises(click.UsageError, match="is not the report of a run"):
+        write(tmp_path / "data", resume=True)
+
+    assert (tmp_path / "data").read_bytes() == content
+
+
+def test_only_the_user_can_read_a_new_report(tmp_path: Path) -> None:
+    write(tmp_path / "out.ndjson")
+
+    assert (tmp_path / "out.ndjson").stat().st_mode & 0o777 == 0o600
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_line_that_does_not_fit_on_the_disk_leaves_no_part_of_it(tmp_path: Path) -> None:
+    (line,) = write(tmp_path / "out.ndjson")
+    size = (tmp_path / "out.ndjson").stat().st_size
+
+    with (
+        pytest.raises(ReportFailed, match="cannot be written: the disk is full"),
+        opened_report(tmp_path / "out.ndjson", lambda: 0, resume=True) as report,
+        files_of_at_most(size + 10),
+    ):
+        report.add(REFUSED)
+
+    assert json.loads((tmp_path / "out.ndjson").read_bytes()) == line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 
 from fhirpub.cli.publish.bulk import run as module
 from fhirpub.cli.publish.bulk.done import Done
+from fhirpub.cli.publish.bulk.intake import Intake
 from fhirpub.cli.publish.bulk.items import Item
 from fhirpub.cli.publish.bulk.lines import Reading
-from fhirpub.cli.publish.bulk.run import Ending, Options, _Run, load_all
+from fhirpub.cli.publish.bulk.progress import Expected
+from fhirpub.cli.publish.bulk.run import Ending, Options, _counted, _Run, load_all
 from fhirpub.cli.publish.bulk.sources import Source, source_of
 from tests.bodies import register_body
 from tests.unit.cli.publish.services import PUBLISHED, REFUSED, service_at
@@ -124,6 +127,17 @@ def test_of_notes_in_one_moment_the_first_is_printed(capsys: pytest.CaptureFixtu
     assert "\r" not in shown  # this is no terminal
 
 
+def test_notes_of_other_moments_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run()
+
+    for ago, text in ((1, "soon"), (10, "later")):
+        run._noted = time.monotonic() - ago
+        run._note(text)
+
+    shown = capsys.readouterr().err
+    assert ("soon" in shown, "later" in shown) == (False, True)
+
+
 def test_a_stop_is_noted_once_although_there_was_a_note(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -155,3 +169,34 @@ def test_on_a_terminal_a_note_replaces_the_line_of_progress(
     shown = capsys.readouterr().err
     assert shown.startswith(f"\r{'':<90}\r")
     assert shown.endswith("\n")
+
+
+def test_what_was_not_sent_is_in_the_report_too(stub: Any, lines: Path, tmp_path: Path) -> None:
+    stub.answers = [PUBLISHED]
+    lines.write_text("{\n" + lines.read_text())
+
+    load(stub, lines, report=tmp_path / "report")
+
+    records = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
+    assert sorted((one["line"], one["result"]) for one in records) == [
+        *((1, "not sent"), (2, "created"), (3, "created"), (4, "created")),
+    ]
+
+
+def test_lines_that_are_too_long_count_as_read(lines: Path) -> None:
+    run, reading = a_run(), Reading(9, lambda: False, lambda _count: None)
+    expected = Expected(sources(lines), run.stopped)
+
+    items = list(_counted(sources(lines), reading, expected))
+
+    assert [bool(item.problem) for item in items] == [True] * 3
+    assert expected.lines_read == 3
+
+
+def test_progress_counts_what_was_left_out(tmp_path: Path) -> None:
+    run = a_run()
+    expected = Expected([], run.stopped, files=4)
+
+    shown = run._progress(Intake(iter(()), run.service, run.stopped, skipped=2), expected)
+
+    assert "  2 of 4  " in shown

@@ -24,3 +24,13 @@ def test_patience_begins_again_with_each_answer() -> None:
     patience.seconds = 60
 
     assert next(patience.pauses()) == PAUSES[0]
+
+
+def test_patience_ends_when_nothing_was_answered_for_its_seconds() -> None:
+    patience = Patience(60)
+    pauses = patience.pauses()
+    first = next(pauses)
+
+    patience._since -= 61
+
+    assert (first, list(pauses)) == (PAUSES[0], [])

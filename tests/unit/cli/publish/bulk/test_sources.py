@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fhirpub.cli.publish.bulk.lines import Reading
-from fhirpub.cli.publish.bulk.sources import is_many, source_of
+from fhirpub.cli.publish.bulk.sources import is_many, is_report, source_of
 
 READING = Reading(100, stopped=lambda: False, read=lambda _size: None)
 NAMES = ("a.json", "b.XML", "sub/c.json", "a.pdf", ".d.json", ".git/e.json", "f.reason.json")
@@ -74,6 +74,25 @@ def test_a_pattern_has_what_it_matches(folder: Path, pattern: str, names: list[s
     assert source_of(pattern, all_lines=False).matches_any() is bool(names)
 
 
+def test_what_two_parts_of_a_pattern_match_is_found_once(folder: Path) -> None:
+    items = source_of("in/**", all_lines=False).items(READING)
+
+    assert sorted(str(item.file) for item in items) == [
+        *("in/a.json", "in/a.pdf", "in/b.XML", "in/f.reason.json", "in/sub/c.json"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *(("a.json", True), ("A.Json", True), ("a.xml", True), ("a.json.pdf", False)),
+        *((".a.json", False), ("a.reason.json", False), ("A.Reason.JSON", False)),
+    ],
+)
+def test_a_report_is_known_by_its_name_in_any_case(name: str, *, expected: bool) -> None:
+    assert is_report(name) is expected
+
+
 def test_only_reports_of_a_folder_have_siblings(folder: Path) -> None:
     (item,) = source_of("in/a.json", all_lines=False).items(READING)
     (of_pattern,) = source_of("in/a.j*", all_lines=False).items(READING)
@@ -84,6 +103,13 @@ def test_only_reports_of_a_folder_have_siblings(folder: Path) -> None:
 def test_every_report_of_a_folder_is_counted(folder: Path) -> None:
     assert sum(source_of("in", all_lines=False).count()) == 3
     assert sum(source_of("in/*", all_lines=False).count()) == 5
+
+
+def test_what_cannot_be_sent_counts_as_well(folder: Path) -> None:
+    (folder / "lost.json").symlink_to("nowhere")
+    source = source_of("in", all_lines=False)
+
+    assert sum(source.count()) == len(list(source.items(READING))) == 4
 
 
 def test_names_that_are_not_unicode_are_found(folder: Path) -> None:
@@ -166,3 +192,17 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(folder: Path) -> None:
     (item,) = source.items(READING)
 
     assert item.problem == "cannot be listed: No such file or directory"
+
+
+def test_a_folder_below_that_cannot_be_listed_is_named_and_the_rest_is_read(folder: Path) -> None:
+    items = source_of("in", all_lines=False).items(READING)
+    first = next(items)
+    (folder / "sub").rename(folder.parent / "moved")
+
+    problems = {str(item.file): item.problem for item in (first, *items)}
+
+    assert problems == {
+        "in/a.json": "",
+        "in/b.XML": "",
+        "in/sub": "cannot be listed: No such file or directory",
+    }

@@ -80,3 +80,29 @@ def test_a_report_that_was_there_has_not_failed() -> None:
         tally.add(Outcome(file="f", result=result))
 
     assert (tally.total, tally.failed) == (5, 3)
+
+
+def test_a_problem_that_is_fatal_is_a_cause() -> None:
+    tally = Tally()
+
+    tally.add(Outcome(file="f", result="refused", issues=[issue("a", "x", "fatal")]))
+
+    assert [(one["code"], one["example"]["path"]) for one in tally.grouped()] == [("a", "x")]
+
+
+def test_other_content_that_was_refused_has_the_causes_of_the_refusal() -> None:
+    tally = Tally()
+
+    tally.add(Outcome(file="f", result="other content", issues=[issue("duplicate", "x")]))
+
+    assert [one["code"] for one in tally.grouped()] == ["duplicate"]
+
+
+def test_the_exit_status_stays_that_of_the_worst_result() -> None:
+    tally = Tally()
+    results: tuple[Result, ...] = ("other content", "refused", "created")
+
+    for result in results:
+        tally.add(Outcome(file="f", result=result))
+
+    assert tally.exit_status == 3

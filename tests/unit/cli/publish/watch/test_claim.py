@@ -257,3 +257,56 @@ def test_without_links_no_file_is_overwritten_either(
     found = {one.name: one.read_text() for one in target.parent.iterdir()}
     assert found == ({"a.pdf": "new"} if is_free else {"a.pdf": "old", "a-2.pdf": "new"})
     assert not file.exists()
+
+
+def test_a_report_that_was_published_before_goes_to_done(folder: Path) -> None:
+    publish(folder, Outcome(file="a.json", result="replayed"))
+
+    assert "done/a.json" in files_in(folder)
+
+
+def test_all_files_of_a_report_get_one_number_if_one_of_them_would_meet_another(
+    folder: Path,
+) -> None:
+    (folder / "done" / "scans").mkdir(parents=True)
+    (folder / "done" / "scans" / "77.pdf").write_text("of another report")
+
+    publish(folder)
+
+    found = files_in(folder / "done")
+    assert found == {
+        "scans/77.pdf": "of another report",
+        "scans/77-2.pdf": "named",
+        "a-2.json": FILES["a.json"],
+        "a-2.pdf": "sibling",
+    }
+
+
+def test_a_refusal_has_the_issues_that_the_service_gave() -> None:
+    issue = {"severity": "error", "code": "invalid", "diagnostics": "why"}
+    refused = Outcome(file="a", result="refused", reason="400 Bad Request", issues=[issue])
+    conflict = Outcome(file="a", result="other content", reason="409 Conflict", issues=[issue])
+
+    assert [reason_of(one)["issue"] for one in (refused, conflict)] == [[issue]] * 2
+
+
+def test_documents_of_a_report_that_is_gone_go_back(folder: Path) -> None:
+    (folder / "a.json").unlink()
+    documents = [folder / "scans" / "77.pdf", folder / "a.pdf", folder / "never.pdf"]
+
+    assert Claim.take(folder, folder / "a.json", documents) is None
+
+    assert files_in(folder) == {name: text for name, text in FILES.items() if name != "a.json"}
+    assert [*(folder / "sending").iterdir()] == []
+
+
+def test_what_is_given_back_does_not_overwrite_what_has_come_since(folder: Path) -> None:
+    claim = Claim.take(folder, folder / "a.json", [folder / "a.pdf"])
+    write(folder, {"a.pdf": "another"})
+
+    assert claim is not None
+    claim.give_back()
+
+    found = files_in(folder)
+    assert (found["a.json"], found["a.pdf"]) == (FILES["a.json"], "another")
+    assert found["a-2.pdf"] == "sibling"

@@ -177,6 +177,18 @@ def test_documents_without_their_report_go_back(folder: Path) -> None:
     assert not claim.exists()
 
 
+def test_what_is_decided_is_only_moved_on_although_its_report_has_left(folder: Path) -> None:
+    claim = folder / SENDING / "1"
+    claim.mkdir()
+    (claim / "a.pdf").write_text("pdf")
+    (claim / ".plan").write_text(json.dumps({"folder": "done", "number": 1}))
+
+    assert not list(watched(folder).items())
+
+    assert (folder / "done" / "a.pdf").read_text() == "pdf"
+    assert not (folder / "a.pdf").exists()
+
+
 def test_what_waits_is_counted(folder: Path) -> None:
     for name in ("a.json", "b.json"):
         (folder / name).write_text(REPORT)
@@ -272,12 +284,13 @@ def test_documents_are_waited_for_a_minute() -> None:
     "url",
     [
         *("../x.pdf", "/etc/x.pdf", "other.json", ".hidden.pdf", "done/x.pdf", "refused/x.pdf"),
-        f"{SENDING}/x.pdf",
+        *(f"{SENDING}/x.pdf", "link/x.pdf"),
     ],
 )
 def test_what_a_report_may_not_take_is_not_waited_for(folder: Path, url: str) -> None:
     found = naming(folder, url)
     (folder.parent / "x.pdf").touch()
+    (folder / "link").symlink_to("..")
 
     (item,) = found.items()
 
@@ -302,3 +315,23 @@ def test_the_reason_of_an_earlier_refusal_is_taken_with_its_report(folder: Path)
     (names,) = taken([*watched(folder).items()])
 
     assert expected.name in names
+
+
+def make_older(found: WatchedFolder, file: Path, seconds: float) -> None:
+    """Let a file have been as it is for longer."""
+    found.settling.age(file)
+    signature, since = found.settling._seen[file]
+    found.settling._seen[file] = signature, since - seconds
+
+
+@pytest.mark.parametrize("younger", ["a.pdf", "a.reason.json"])
+def test_a_report_waits_until_what_is_next_to_it_is_complete(folder: Path, younger: str) -> None:
+    found = watched(folder, settle=60)
+    for name in ("a.json", younger):
+        (folder / name).write_text(REPORT)
+    make_older(found, folder / "a.json", 61)
+
+    assert not list(found.items())
+
+    make_older(found, folder / younger, 61)
+    assert taken([*found.items()]) == [sorted(["a.json", younger])]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.cli.publish.bulk import sender
 from fhirpub.cli.publish.watch import watcher as module
 from fhirpub.cli.publish.watch.claim import DONE, SENDING
 from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
@@ -220,6 +221,18 @@ async def test_a_pass_begins_only_while_the_watch_goes_on(stub: Any, folder: Pat
     assert (folder / "a.json").exists()
 
 
+async def test_a_pause_ends_when_the_watch_does(folder: Path) -> None:
+    watched = WatchedFolder(folder, service_at(""), Settling(0.0))
+    watcher = _Watcher(watched, WatchOptions(jobs=1, settle=0.0, as_json=True))
+    paused = asyncio.create_task(watcher._sleep(3600))
+    await asyncio.sleep(0)
+
+    watcher._stop()
+
+    async with asyncio.timeout(20):
+        await paused
+
+
 def test_a_signal_ends_a_watch(
     stub: Any,
     folder: Path,
@@ -240,3 +253,19 @@ def test_a_signal_ends_a_watch(
 
     assert (folder / SENDING).is_dir()
     assert capsys.readouterr().err == f"Note: watching {folder}\n"
+
+
+async def test_what_is_put_off_is_sent_again_in_the_same_pass(
+    stub: Any,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sender, "PAUSES", (0.001,))
+    stub.answers = [(503, {}, {}), (503, {}, {}), PUBLISHED]
+    put(folder, "a.json")
+
+    await watch(stub.address, folder, lambda: bool(done(folder)))
+
+    assert done(folder) == ["a.json"]
+    assert f"wait in {SENDING}" not in capsys.readouterr().err

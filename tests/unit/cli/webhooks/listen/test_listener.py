@@ -312,6 +312,19 @@ def test_json_has_the_event_and_what_came_of_it(
     assert first == {**an_event(1), **came_of_it}
 
 
+def test_json_counts_the_attempts_of_each_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forwarding = Forwarding(REFUSED, REFUSED, DELIVERED, DELIVERED)
+    followed = Followed(tmp_path, opened(), page(an_event(1), an_event(2)), forwarding=forwarding)
+    followed.listener.as_json = True
+
+    followed.follow()
+
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["sequence"], one["attempt"]) for one in shown] == [(1, 1), (1, 2), (1, 3), (2, 1)]
+
+
 def stopped(followed: Followed, forwarding: Forwarding) -> bool:
     """Stop it once it sends; return whether it was cancelled."""
 

@@ -15,6 +15,7 @@ def test_a_position_is_there_for_the_next_run(tmp_path: Path) -> None:
     with Position.locked(file) as first:
         assert (first.endpoint, first.sequence) == ("", 0)
         first.move("e", 7)
+        assert (first.endpoint, first.sequence) == ("e", 7)
 
     with Position.locked(file) as second:
         assert (second.endpoint, second.sequence) == ("e", 7)
