@@ -6,9 +6,12 @@ import orjson
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPInputError, RequestStartLine, ResponseStartLine
 
+from fhirpub.http.reader import TooLong
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.adapter import RequestRouterAdapter
 from tests import raw
+from tests.audit_trail import records_of_tenant
+from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import REPORTS, asked, running
 
 
@@ -81,7 +84,7 @@ def test_a_request_waits_until_its_token_is_verified(lab: Integrator) -> None:
     assert running(lab).call(begun()) == [True]
 
 
-def received(lab: Integrator, end: str) -> tuple[int, bytes, bool]:
+def received(lab: Integrator, end: str, *why: HTTPInputError) -> tuple[int, bytes, bool]:
     """Return what is answered to a body at its end, and whether the request is still there."""
 
     async def found() -> tuple[int, bytes, bool]:
@@ -90,7 +93,7 @@ def received(lab: Integrator, end: str) -> tuple[int, bytes, bool]:
             message = adapter.start_request(None, one.exchange)
             message._handler = one.handler  # type: ignore[attr-defined]
             message.data_received(b"{}")
-            getattr(message, end)()
+            getattr(message, end)(*why)
             if end != "on_connection_close":
                 await one.exchange.wait_ended()
             in_flight = one.handler in one.handler.services.in_flight
@@ -104,12 +107,50 @@ def test_a_whole_body_is_answered(lab: Integrator) -> None:
 
 
 def test_a_body_that_is_not_worth_reading_on_is_refused_at_once(lab: Integrator) -> None:
-    status, body, _ = received(lab, "too_long")
+    status, body, _ = received(lab, "refuse_body", TooLong())
 
     assert status == 413
     most = lab.service.config.limits.drain_bytes
     assert f"the body has more than {most} bytes".encode() in body
     assert b"body-too-large" in body
+
+
+IN_CHUNKS = ("Content-Type: application/fhir+json", "Transfer-Encoding: chunked")
+WRONG_CHUNK = b"2\r\n{}XX0\r\n\r\n"
+
+
+def test_a_body_that_breaks_http_is_one_refusal_of_its_request(lab: Integrator) -> None:
+    lab.get(REPORTS)  # so that the token is known
+    lines = (f"Authorization: Bearer {lab.token}", "X-Request-Id: broken", *IN_CHUNKS)
+    with caught_lines() as caught:
+        talk = raw.request(lab.service, f"POST {REPORTS}/$register", *lines, body=WRONG_CHUNK)
+        line = caught.of("broken")
+
+    assert (talk.statuses, talk.closed) == ([400], True)
+    assert (line["event"], line["route"], line["client"], line["codes"]) == (
+        "refused",
+        f"{REPORTS}/$register",
+        lab.client_id,
+        ["request-malformed"],
+    )
+    record = records_of_tenant(lab)[-1]
+    assert (record["action"], record["status"], record["request"]) == ("register", 400, "broken")
+
+
+def test_what_was_wrong_before_a_body_that_breaks_http_is_its_refusal(
+    service: RunningService,
+) -> None:
+    talk = raw.request(service, f"POST {REPORTS}/$register", *IN_CHUNKS, body=WRONG_CHUNK)
+
+    assert (talk.statuses, talk.closed) == ([401], True)
+
+
+def test_a_token_request_that_breaks_http_is_refused_as_oauth_does(
+    service: RunningService,
+) -> None:
+    talk = raw.request(service, "POST /oauth/token", IN_CHUNKS[1], body=WRONG_CHUNK)
+
+    assert (talk.statuses, talk.answer.json["error"]) == ([400], "invalid_request")
 
 
 def test_a_client_that_leaves_ends_its_request(lab: Integrator) -> None:

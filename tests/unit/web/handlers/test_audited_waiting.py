@@ -9,13 +9,16 @@ from uuid import uuid4
 import pytest
 
 from fhirpub.config.audit import AuditConfig
-from fhirpub.config.settings import Config
+from fhirpub.config.settings import AuthConfig, Config
 from fhirpub.errors import StoreUnavailable
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.store import Store
 from fhirpub.testing.service import Integrator, RunningService
+from tests import raw
 from tests.audit_trail import records_of_tenant
 from tests.bodies import register_body
 from tests.faults.broken_stores import StoreWrapper, opening
+from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import REPORTS, asked, running
 
 
@@ -34,8 +37,8 @@ class KeepsSome(StoreWrapper):
 
 @pytest.fixture(scope="module")
 def careful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service whose responses wait for their records."""
-    config = Config(audit=AuditConfig(reads="before_answer"))
+    """A service whose responses wait for their records, and in which scopes count."""
+    config = Config(audit=AuditConfig(reads="before_answer"), auth=AuthConfig(enforce_scopes=True))
     folder = tmp_path_factory.mktemp("waiting")
     with RunningService(folder, config=config, open_store=opening(KeepsSome)) as service:
         yield service
@@ -53,7 +56,7 @@ def records_store(careful: RunningService) -> Iterator[KeepsSome]:
 @pytest.fixture
 def waiting(careful: RunningService) -> Integrator:
     """A client of a new tenant of that service."""
-    return careful.integrator()
+    return careful.integrator(scopes=("system/*.cruds", "webhooks.read", "webhooks.write"))
 
 
 def test_a_read_that_waits_for_its_record_is_recorded_once(waiting: Integrator) -> None:
@@ -94,6 +97,37 @@ def test_a_large_answer_waits_for_its_record_too(
     records_store.is_full = True
 
     assert waiting.get(location).status == 503
+
+
+def test_a_refusal_that_waits_for_its_record_is_final(careful: RunningService) -> None:
+    owner = careful.integrator(scopes=("system/*.cruds",))
+    reader = careful.another_client(owner.tenant, scopes=("system/*.rs",))
+    reader.get(REPORTS)  # so that the token is known
+    body = dumps(register_body(uuid4().hex))
+    token, size = f"Authorization: Bearer {reader.token}", f"Content-Length: {len(body)}"
+    lines = (token, "Content-Type: application/fhir+json", "Expect: 100-continue", size)
+
+    talk = raw.request(careful, f"POST {REPORTS}/$register", *lines, body=body)
+
+    assert (talk.statuses, talk.closed) == ([403], True)
+    assert "entry" not in reader.get(REPORTS).json
+
+
+def test_a_body_that_is_refused_amid_it_leaves_one_line_once_it_is_recorded(
+    waiting: Integrator,
+) -> None:
+    waiting.get(REPORTS)
+    token = f"Authorization: Bearer {waiting.token}"
+    lines = ("Content-Type: application/fhir+json", "Content-Length: 999999999")
+    with caught_lines() as caught:
+        talk = raw.request(
+            waiting.service, f"POST {REPORTS}/$register", token, "X-Request-Id: large", *lines
+        )
+        line = caught.of("large")
+
+    assert talk.statuses == [413]
+    assert (line["event"], line["status"]) == ("refused", 413)
+    assert records_of_tenant(waiting)[-1]["status"] == 413
 
 
 def test_a_read_is_not_answered_if_too_many_records_wait(lab: Integrator) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import HOUR_MS, now_ms
-from fhirpub.testing.contracts.webhooks.records import NOW
+from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery
 from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.metrics import Moves
 from tests.unit.web.handlers.asking import asked, running
 from tests.unit.web.handlers.test_webhook_deliveries import BASE, endpoint, replay, sent
@@ -104,3 +105,51 @@ def test_a_client_waits_for_events_only_if_it_asks_for_that(
     assert running(lab).call(status()) == 200
     how = {"client": lab.client_id, "after": 7, "seconds": 1}
     assert waited == ([(endpoint.rpartition("/")[2], how)] if wait else [])
+
+
+@pytest.mark.parametrize(
+    ("query", "about"),
+    [
+        ("deliveries", [3, 2, 1]),
+        ("deliveries?limit=1", [3]),
+        ("deliveries/{event}", [2]),
+        ("events?after_seq=1", [2, 3]),
+        ("events?after_seq=3", []),
+        ("stats", []),
+    ],
+)
+def test_what_is_shown_of_an_endpoint_is_recorded_with_what_it_is_about(
+    lab: Integrator, sent: str, query: str, about: list[int]
+) -> None:
+    endpoint = sent.removesuffix("/deliveries")
+    event = lab.get(f"{sent}?resource=Patient/2").json["deliveries"][0]["event_id"]
+    lab.get(f"{endpoint}/{query.format(event=event)}")
+
+    record = records_of_tenant(lab)[-1]
+    name = f"Endpoint/{endpoint.rpartition('/')[2]}"
+    assert record["what"] == [name, *(f"Patient/{number}" for number in about)]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"), [("deliveries", []), ("deliveries/{event}", [9]), ("events", [8, 9])]
+)
+def test_patients_in_the_bodies_of_events_that_are_shown_are_recorded(
+    lab: Integrator, endpoint: str, query: str, found: list[int]
+) -> None:
+    name = endpoint.rpartition("/")[2]
+    made = [
+        a_delivery(
+            *(name, number),
+            tenant=lab.tenant.id,
+            resource="DiagnosticReport/1",
+            body=b'{"data":{"subject":{"reference":"Patient/%d"}}}' % patient,
+        )
+        for number, patient in ((1, 8), (2, 9))
+    ]
+    running(lab).call(running(lab).services.store.append(made))
+
+    assert lab.get(f"{endpoint}/{query.format(event=made[1].event_id)}").status == 200
+
+    record = records_of_tenant(lab)[-1]
+    assert record["what"] == [f"Endpoint/{name}", "DiagnosticReport/1"]
+    assert record.get("patients", []) == [f"Patient/{number}" for number in found]

@@ -30,6 +30,19 @@ def test_a_registration_and_its_repetition_leave_a_record_each(
     assert first["patients"] == second["patients"]
 
 
+@pytest.mark.parametrize("wanted", ["minimal", "representation"])
+def test_what_meets_a_condition_is_recorded_with_its_patient(
+    lab: Integrator, value: str, wanted: str
+) -> None:
+    create(lab, value)
+    condition = f"identifier={SYSTEM}|{value}"
+    create(lab, uuid4().hex, If_None_Exist=condition, Prefer=f"return={wanted}")
+
+    first, met = records_of_tenant(lab)
+    assert (met["action"], met["status"]) == ("register", 200)
+    assert (met["what"], met["patients"]) == (first["what"], first["patients"])
+
+
 @pytest.mark.parametrize("before", ["", "?", "DiagnosticReport?", f"{REPORTS}?"])
 def test_a_condition_may_be_written_as_an_address(
     lab: Integrator, value: str, before: str
