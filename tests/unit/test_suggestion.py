@@ -20,6 +20,7 @@ WORDS = st.text(alphabet="abAB-_", max_size=6)
         ("stauts", "status"),
         ("effective_date_time", "effectiveDateTime"),
         ("effectiveDate", "effectiveDateTime"),
+        ("eff", ""),
         ("x", ""),
         ("", ""),
         ("s" * 65, ""),

@@ -21,6 +21,17 @@ def test_a_connection_makes_room_from_the_moment_its_time_is_over(
     assert full.admits(LOCAL)
 
 
+def test_a_connection_makes_room_as_soon_as_its_request_was_read() -> None:
+    full = table(per_address=1)
+    (connection,) = fill(full, "a", 50.0)
+    connection.unread = True
+    before = full.admits("a")
+
+    connection.unread = False
+
+    assert (before, full.admits("a"), connection.is_closed) == (False, True, True)
+
+
 def test_an_address_that_came_back_is_looked_at_again() -> None:
     full = table(per_address=1)
     (young,) = fill(full, LOCAL, 99.5)

@@ -42,6 +42,8 @@ def said(path: str, method: str = "GET") -> str:
         ("/fhir/r4/DiagnosticReport/$regster/", f"{TYPE}/$register"),
         ("/fhir/r4/DiagnosticReport/0b8ffb7e/history", f"{TYPE}/{{id}}/_history"),
         ("/fhir/DiagnosticReport", TYPE),
+        ("/fhir/DiagnosticReport/0b8ffb7e", f"{TYPE}/{{id}}"),
+        ("/fhir/stu3/DiagnosticReport/0b8ffb7e", f"{TYPE}/{{id}}"),
         ("/DiagnosticReport/0b8ffb7e", f"{TYPE}/{{id}}"),
         ("/fhir/R4/DiagnosticReport", TYPE),
         ("/baseR4/DiagnosticReport/$register", f"{TYPE}/$register"),
@@ -133,6 +135,13 @@ def test_a_method_is_refused_with_what_to_use(
     method: str, path: str, methods: list[str], words: str
 ) -> None:
     assert words in str(ADDRESSES.refuse_method(method, path, methods))
+
+
+@pytest.mark.parametrize("methods", [["GET", "HEAD", "OPTIONS"], ["PATCH", "GET", "OPTIONS"]])
+def test_only_methods_that_lead_on_are_advised(methods: list[str]) -> None:
+    advised = str(ADDRESSES.refuse_method("POST", "/openapi.json", methods)).partition(": ")[2]
+
+    assert advised == ("use PATCH or GET" if "PATCH" in methods else "use GET")
 
 
 def test_what_cannot_be_changed_is_not_said_to_be_marked_as_an_error() -> None:

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.bodies import PDF, document, register_body
 from tests.erasing import Operator
 from tests.unit.web.handlers.asking import REPORTS, Asked, on_request
@@ -294,3 +295,24 @@ def test_a_document_of_a_report_that_was_erased_is_gone(
     Operator(service, lab).erase(f"DiagnosticReport/{report}")
 
     assert lab.get(place).status == 410
+
+
+def test_each_of_several_documents_is_itself(lab: Integrator) -> None:
+    contents = [PDF, b"%PDF-second", b"%PDF-third"]
+
+    paths = register(lab, *map(document, contents))
+
+    assert [lab.get(path).body for path in paths] == contents
+
+
+def test_a_document_is_recorded_with_the_version_that_has_it(lab: Integrator) -> None:
+    (path,) = register(lab)
+    lab.get(path)
+
+    record = records_of_tenant(lab)[-1]
+    name = path.rpartition("/")[2]
+    assert record["what"] == [
+        f"Binary/{name}",
+        f"DiagnosticReport/{name.partition('.')[0]}/_history/1",
+    ]
+    assert len(record["patients"]) == 1

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
 import pytest
 
+from fhirpub.errors import StoreUnavailable
 from fhirpub.testing.service import Integrator, RunningService
 from tests.audit_trail import read_chain
 from tests.unit.web.handlers.asking import asked, running
@@ -48,6 +50,29 @@ def test_a_malformed_request_is_counted_in_the_chain_of_the_service(lab: Integra
     assert ask(lab, b"grant_type=x").status == 400
 
     assert tokens_in(lab, "") - before == {400: 1}
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"), [(KeyError("a fault"), 500), (StoreUnavailable("away"), 503)]
+)
+def test_a_request_that_the_service_fails_is_not_counted_as_refused(
+    lab: Integrator, problem: Exception, status: int
+) -> None:
+    async def grant(*_message: Any, **_more: Any) -> Any:
+        raise problem
+
+    async def found() -> int:
+        services = replace(running(lab).services, tokens=cast("Any", SimpleNamespace(grant=grant)))
+        async with asked(lab, "POST", "/oauth/token", FORM, services=services) as one:
+            one.handler.data_received(form_of(lab))
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
+
+    before = tokens_in(lab, "")
+
+    assert running(lab).call(found()) == status
+    assert tokens_in(lab, "") - before == {}
 
 
 def behind_a_proxy(lab: Integrator, certificate: str) -> tuple[int, Any]:
@@ -99,3 +124,10 @@ def test_scopes_of_the_trail_are_offered_where_there_is_one(
     scopes = running(lab).call(found())
     assert any("AuditEvent" in scope for scope in scopes) is enabled
     assert any("DiagnosticReport" in scope for scope in scopes)
+
+
+def test_scopes_of_all_that_can_be_found_are_offered(service: RunningService) -> None:
+    found = service.request("GET", "/.well-known/smart-configuration").json["scopes_supported"]
+
+    for name in ("DiagnosticReport", "Observation", "Specimen"):
+        assert any(scope.startswith(f"system/{name}.") for scope in found), name

@@ -13,6 +13,7 @@ from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import HOUR_MS, now_ms
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery
 from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.admission.memory_budget import MemoryBudget
 from tests.audit_trail import records_of_tenant
 from tests.metrics import Moves
 from tests.unit.web.handlers.asking import asked, running
@@ -26,11 +27,14 @@ __all__ = ["endpoint", "sent"]
     [
         ({"status": "delivered"}, 3),
         ({"status": "dead"}, 0),
+        ({"from_seq": 2}, 2),
+        ({"to_seq": 2}, 2),
+        ({"from_seq": 2, "to_seq": 2}, 1),
+        ({"from_seq": 1, "to_seq": 3}, 3),
         ({"until": instant(NOW + 1_000)}, 1),
         ({"since": instant(NOW + 1_000)}, 2),
         ({"since": instant(NOW + 1), "until": instant(NOW + 3_600_000)}, 1),
     ],
-    ids=["delivered", "dead", "until", "since", "between"],
 )
 def test_what_is_replayed_is_counted(
     lab: Integrator, sent: str, body: dict[str, str], count: int
@@ -153,3 +157,49 @@ def test_patients_in_the_bodies_of_events_that_are_shown_are_recorded(
     record = records_of_tenant(lab)[-1]
     assert record["what"] == [f"Endpoint/{name}", "DiagnosticReport/1"]
     assert record.get("patients", []) == [f"Patient/{number}" for number in found]
+
+
+@pytest.mark.parametrize(("query", "count"), [("", 20), ("?limit=0", 20), ("?limit=21", 21)])
+@pytest.mark.parametrize("name", ["deliveries", "events"])
+def test_a_page_without_a_limit_has_twenty(
+    lab: Integrator, endpoint: str, name: str, query: str, count: int
+) -> None:
+    made = [
+        a_delivery(endpoint.rpartition("/")[2], number, tenant=lab.tenant.id, body=b"{}")
+        for number in range(1, 26)
+    ]
+    running(lab).call(running(lab).services.store.append(made))
+
+    assert len(lab.get(f"{endpoint}/{name}{query}").json[name]) == count
+
+
+def test_a_page_of_events_takes_as_much_memory_as_all_of_its_bodies(
+    lab: Integrator, endpoint: str
+) -> None:
+    asked_for: list[tuple[int, str]] = []
+
+    class Noting(MemoryBudget):
+        def acquire(self, *request: Any, owner: str = "", **more: Any) -> Any:
+            asked_for.append((request[1], owner))
+            return super().acquire(*request, owner=owner, **more)
+
+    made = [
+        a_delivery(
+            *(endpoint.rpartition("/")[2], number),
+            tenant=lab.tenant.id,
+            body=b'{"text":"%b"}' % (b"x" * 19_989),
+        )
+        for number in range(1, 6)
+    ]
+
+    async def status() -> int:
+        memory = Noting(1_000_000, patience_seconds=1)
+        services = replace(running(lab).services, response_memory=memory)
+        await services.store.append(made)
+        async with asked(lab, "GET", f"{endpoint}/events", services=services) as one:
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
+
+    assert running(lab).call(status()) == 200
+    assert asked_for == [(5 * 20_000, lab.tenant.id)]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.unit.web.handlers.asking import named
 
 ENDPOINTS = "/webhooks/v1/endpoints"
@@ -40,6 +41,17 @@ def test_an_added_endpoint_is_located_and_its_secret_is_shown_once(lab: Integrat
     assert added.headers["cache-control"] == "no-store"
     assert added.json["signing_secret"].startswith("whsec_")
     assert "signing_secret" not in lab.get(path).json
+
+
+@pytest.mark.parametrize("act", ["", ROTATE, "token:rotate"])
+def test_an_endpoint_whose_secrets_are_shown_is_named_in_the_record(
+    lab: Integrator, act: str
+) -> None:
+    made = add(lab, "https://93.184.215.14/hook").json
+    if act:
+        call(lab, "POST", f"{ENDPOINTS}/{made['id']}/{act}", {})
+
+    assert records_of_tenant(lab)[-1]["what"] == [f"Endpoint/{made['id']}"]
 
 
 def test_endpoints_are_listed_oldest_first(lab: Integrator) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.openapi_references import followed
+
 HEADERS = [
     *("webhook-id", "webhook-timestamp", "webhook-signature", "X-Webhook-Signature"),
     *("X-Webhook-Event", "X-Webhook-Attempt", "X-Webhook-Sequence"),
@@ -44,3 +46,21 @@ def test_a_client_takes_members_that_it_does_not_know(document: Any) -> None:
 
     for name in ("DiagnosticReportCreatedEvent", "EndpointTestEvent", "EnvelopeEvent"):
         assert schemas[name].get("additionalProperties") is not False
+
+
+def test_each_reference_of_a_schema_leads_to_another(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    inner = {name for name in schemas if name.startswith("CompositionEvent.")}
+
+    assert followed(document)
+    assert {name.rpartition(".")[2] for name in inner} == {
+        *("identifier", "author", "Coding", "CodeableConcept", "Period", "Reference")
+    }
+
+
+def test_a_schema_demands_what_the_shared_one_demands_too(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    shared, own = schemas["EnvelopeEvent"], schemas["DiagnosticReportCreatedEvent"]
+
+    assert {*shared["required"]} <= {*own["required"]}
+    assert shared["properties"].keys() <= own["properties"].keys()

@@ -181,6 +181,16 @@ def test_a_condition_that_is_not_evaluated_is_refused_at_its_place() -> None:
     assert problem(refused)[0] == "condition-unsupported"
 
 
+def test_all_conditions_that_are_not_evaluated_are_refused_together() -> None:
+    handler = cast("BaseHandler", SimpleNamespace(conditions=frozenset({"If-Match"})))
+
+    with pytest.raises(InvalidContent) as refused:
+        check_conditions(entry(ifNoneMatch="a", ifMatch="b", ifNoneExist="c"), handler, AT)
+
+    places = [one.expression.rpartition(".")[2] for one in refused.value.issues]
+    assert places == ["ifNoneMatch", "ifNoneExist"]
+
+
 def test_an_instant_becomes_a_date_of_http() -> None:
     made = EntryRequest("GET", "u", {"ifModifiedSince": "2026-11-20T11:00:00+01:00"}, b"r", "f")
 

@@ -110,8 +110,9 @@ def test_a_patient_is_read_with_the_right_to_it_or_to_what_it_came_with(
         ("system/Encounter.r", False),
     ],
 )
+@pytest.mark.parametrize("suffix", ["", "/_history"])
 def test_a_patient_is_shown_only_with_the_right_to_the_type_of_its_statement(
-    lab: Integrator, path: str, scope: str, *, may: bool
+    lab: Integrator, path: str, scope: str, suffix: str, *, may: bool
 ) -> None:
     async def use(one: Asked) -> int:
         handler = cast("Any", one.handler)
@@ -120,4 +121,4 @@ def test_a_patient_is_shown_only_with_the_right_to_the_type_of_its_statement(
         return one.exchange.status
 
     with nullcontext() if may else pytest.raises(NotPermitted):
-        assert on_request(lab, use, path=path) == 200
+        assert on_request(lab, use, path=path + suffix) == 200

@@ -84,6 +84,18 @@ def test_another_value_of_a_result_is_other_content(refusing: RunningService) ->
     assert found == [201, 201, 409]
 
 
+def test_another_value_of_the_last_result_is_other_content(refusing: RunningService) -> None:
+    lab, value = refusing.integrator(), uuid4().hex
+
+    found = [
+        lab.register(panel(value, result("r1", 1.0), result("r2", 1.0), result("r3", size)))
+        for size in (1.0, 2.0)
+    ]
+
+    assert [answer.status for answer in found] == [201, 409]
+    assert found[1].issues[0]["diagnostics"].endswith("what differs: Observation.valueQuantity")
+
+
 def test_other_content_is_counted_also_where_it_is_not_refused(lab: Integrator) -> None:
     moves, value = Moves(running(lab)), uuid4().hex
 

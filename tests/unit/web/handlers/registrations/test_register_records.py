@@ -55,6 +55,17 @@ def test_a_condition_may_be_written_as_an_address(
     assert met.headers["location"] == first.headers["location"]
 
 
+@pytest.mark.parametrize("before", ["", "DiagnosticReport?"])
+def test_a_value_in_a_condition_may_have_a_question_mark(
+    lab: Integrator, value: str, before: str
+) -> None:
+    first = create(lab, f"{value}?b")
+
+    met = create(lab, uuid4().hex, If_None_Exist=f"{before}identifier={SYSTEM}|{value}?b")
+
+    assert (met.status, met.headers["location"]) == (200, first.headers["location"])
+
+
 @pytest.mark.parametrize(
     ("scope", "wanted", "has_body"),
     [
