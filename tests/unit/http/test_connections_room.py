@@ -32,6 +32,18 @@ def test_a_connection_makes_room_as_soon_as_its_request_was_read() -> None:
     assert (before, full.admits("a"), connection.is_closed) == (False, True, True)
 
 
+def test_connections_are_looked_at_again_when_the_first_of_them_can_be_closed() -> None:
+    now = [100.0]
+    full = table(per_address=2, clock=lambda: now[0])
+    first, second = fill(full, "a", 99.05, 99.9)
+    before = full.admits("a")
+
+    now[0] = 100.06
+
+    assert (before, full.admits("a")) == (False, True)
+    assert (first.is_closed, second.is_closed) == (True, False)
+
+
 def test_an_address_that_came_back_is_looked_at_again() -> None:
     full = table(per_address=1)
     (young,) = fill(full, LOCAL, 99.5)

@@ -248,3 +248,15 @@ async def test_a_request_that_was_dropped_before_an_answer_has_ended(line: Line)
 
 async def test_an_exchange_names_the_peer(line: Line) -> None:
     assert line.exchange().context.remote_ip == "192.0.2.1"
+
+
+async def test_an_answer_is_certain_once_that_was_said_or_it_has_begun(line: Line) -> None:
+    said, begun = line.exchange(), line.exchange()
+    before = (said.is_decided, begun.is_decided)
+
+    said.decide()
+    begun.write_headers(OK, length(1))
+
+    assert before == (False, False)
+    assert (said.is_decided, said.is_begun, said.is_finished) == (True, False, False)
+    assert begun.is_decided

@@ -14,6 +14,9 @@ from tests.audit_trail import records_of_tenant
 from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import REPORTS, asked, running
 
+IN_CHUNKS = ("Content-Type: application/fhir+json", "Transfer-Encoding: chunked")
+WRONG_CHUNK = b"2\r\n{}XX0\r\n\r\n"
+
 
 def test_a_connection_too_many_is_refused_in_fhir(service: RunningService) -> None:
     head, _, body = RequestRouterAdapter(service.services).busy_response().partition(b"\r\n\r\n")
@@ -47,6 +50,16 @@ def test_broken_http_is_refused_in_fhir(service: RunningService, lines: str, sta
 
     assert (talk.status, talk.closed) == (status, True)
     assert talk.answer.json["resourceType"] == "OperationOutcome"
+
+
+def test_a_refusal_of_a_head_that_was_read_heeds_its_headers(service: RunningService) -> None:
+    lines = ("Host: b", "X-Request-Id: named", "Accept: application/fhir+xml")
+
+    talk = raw.request(service, "GET /health/live", *lines)
+
+    assert talk.status == 400
+    assert talk.answer.headers["x-request-id"] == "named"
+    assert talk.answer.headers["content-type"] == "application/fhir+xml"
 
 
 async def test_what_answers_is_no_request(service: RunningService) -> None:
@@ -115,8 +128,18 @@ def test_a_body_that_is_not_worth_reading_on_is_refused_at_once(lab: Integrator)
     assert b"body-too-large" in body
 
 
-IN_CHUNKS = ("Content-Type: application/fhir+json", "Transfer-Encoding: chunked")
-WRONG_CHUNK = b"2\r\n{}XX0\r\n\r\n"
+def test_a_client_that_leaves_gives_back_the_memory_of_its_body(lab: Integrator) -> None:
+    async def held() -> list[bool]:
+        async with asked(lab, "POST", f"{REPORTS}/$validate", {"Content-Length": "9"}) as one:
+            memory = one.handler.services.request_memory
+            message = RequestRouterAdapter(one.handler.services).start_request(None, one.exchange)
+            message._handler = one.handler  # type: ignore[attr-defined]
+            memory.acquire(one.request, 9, owner=lab.tenant.id)
+            found = [one.request in memory]
+            message.on_connection_close()
+            return [*found, one.request in memory]
+
+    assert running(lab).call(held()) == [True, False]
 
 
 def test_a_body_that_breaks_http_is_one_refusal_of_its_request(lab: Integrator) -> None:

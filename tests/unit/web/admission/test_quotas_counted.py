@@ -49,3 +49,30 @@ def test_bytes_that_one_quota_refuses_are_counted_by_the_others_too(
     with pytest.raises(QuotaExceeded, match="tenant_bytes"):
         process.ticket(TWO).check_bytes(11)
     process.ticket(TWO).check_bytes(10)
+
+
+def test_a_part_of_a_request_counts_as_a_request_and_is_refused_like_one(
+    clock: HandClock, store: WatchedStore
+) -> None:
+    process = Process(store, clock, client_requests_per_minute=5, tenant_requests_per_minute=3)
+    ticket = process.enter()
+    for _ in range(2):
+        ticket.count_request()
+
+    with pytest.raises(QuotaExceeded, match="tenant_requests"):
+        ticket.count_request()
+    assert process.admit(1, TWO) == 0
+
+
+def test_a_registration_that_did_not_happen_counts_neither_for_the_client_nor_for_the_tenant(
+    clock: HandClock, store: WatchedStore
+) -> None:
+    process = Process(store, clock, client_registrations_per_day=1, tenant_registrations_per_day=2)
+    finish = process.ticket().reserve_registration(10)
+    finish(created=False)
+
+    process.ticket().reserve_registration(10)
+    process.ticket(TWO).reserve_registration(10)
+
+    with pytest.raises(QuotaExceeded, match="registrations_per_day"):
+        process.ticket(TWO).reserve_registration(10)

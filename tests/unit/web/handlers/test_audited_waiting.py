@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -86,6 +88,29 @@ def test_a_change_that_cannot_be_announced_does_not_happen(
 
     assert refused.status == 503
     assert waiting.get(path).json == {"endpoints": []}
+
+
+def test_what_a_change_holds_is_held_until_it_is_made(lab: Integrator) -> None:
+    steps: list[str] = []
+
+    @contextmanager
+    def admit() -> Iterator[None]:
+        steps.append("admitted")
+        yield
+        steps.append("released")
+
+    async def change(_endpoint_id: str) -> None:
+        await asyncio.sleep(0)
+        steps.append("changed")
+
+    async def made() -> None:
+        async with asked(lab, "POST", "/webhooks/v1/endpoints/x/verify") as one:
+            handler: Any = one.handler
+            handler.admit, handler.post = admit, change
+            await handler.dispatch()
+
+    running(lab).call(made())
+    assert steps == ["admitted", "changed", "released"]
 
 
 def test_a_large_answer_waits_for_its_record_too(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -11,11 +12,12 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import BlobInfo
 from fhirpub.testing.service import Integrator
+from fhirpub.web.admission.loop_turns import LoopTurns
 from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.message.response_body import BlobSlice, ResponseBody
 from tests.log_lines import caught_lines
 from tests.metrics import Moves
-from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, running
+from tests.unit.web.handlers.asking import REPORTS, Asked, asked, on_request, running
 
 
 @pytest.mark.parametrize(("size", "pieces"), [(LARGE, 1), (LARGE + 1, 2), (3 * LARGE, 3)])
@@ -212,3 +214,36 @@ def test_the_time_of_a_body_ends_with_a_refusal_amid_it(lab: Integrator) -> None
 
     headers = {"Transfer-Encoding": "chunked"}
     assert on_request(lab, use, "POST", f"{REPORTS}/$validate", headers) == (True, False)
+
+
+def test_a_client_that_reads_nothing_is_disconnected_and_is_no_fault(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bool, bool, object]:
+        config = one.handler.services.config
+        config = replace(config, limits=replace(config.limits, body_seconds=0.01))
+        one.handler.services = replace(one.handler.services, config=config)
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        one.exchange._sent = never
+        one.handler.finish_with(ResponseBody([b"x" * 2 * LARGE], one.handler.read_pieces))
+        await one.handler._sending
+        return one.exchange._ended.done(), one.exchange.is_complete, one.handler._problem
+
+    assert on_request(lab, use) == (True, False, None)
+
+
+def test_a_request_is_answered_in_a_turn_of_its_tenant(lab: Integrator) -> None:
+    owners: list[str] = []
+
+    class Noting(LoopTurns):
+        def begin(self, owner: str, request: Callable[[], None]) -> None:
+            owners.append(owner)
+            super().begin(owner, request)
+
+    async def use() -> None:
+        services = replace(running(lab).services, loop_turns=Noting())
+        for path in (REPORTS, "/health/live"):
+            async with asked(lab, "GET", path, services=services) as one:
+                one.handler.run()
+                await one.exchange.wait_ended()
+
+    running(lab).call(use())
+    assert owners == [lab.tenant.id, ""]

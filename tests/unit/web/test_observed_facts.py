@@ -1,0 +1,57 @@
+"""Facts of a line that are not those of the path, and what is no trace."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from fhirpub.testing.samples import a_version
+from fhirpub.testing.service import Integrator
+from tests.log_lines import caught_lines
+from tests.unit.runtime.tracing.traces import PARENT
+from tests.unit.web.handlers.asking import REPORTS, Asked, on_request
+from tests.unit.web.test_observed import ID, observed
+
+
+@pytest.mark.parametrize("size", [0, 7, 200_000])
+def test_a_line_has_the_bytes_of_the_body(lab: Integrator, size: int) -> None:
+    async def use(one: Asked) -> None:
+        one.handler.finish(b"x" * size)
+        await one.exchange.wait_ended()
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        on_request(lab, use, headers={"X-Request-Id": name})
+        line = caught.of(name)
+
+    assert (line["bytes"], line["status"]) == (size, 200)
+
+
+def test_the_resource_of_the_response_comes_before_that_of_the_path(lab: Integrator) -> None:
+    version = a_version()
+
+    async def use(one: Asked) -> None:
+        one.handler.note_resource(version)
+        one.handler.note_end()
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        on_request(lab, use, path=f"{REPORTS}/{ID}", headers={"X-Request-Id": name})
+        line = caught.of(name)
+
+    assert line["resource"] == f"{version.type}/{version.id}" != f"DiagnosticReport/{ID}"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Traceparent", PARENT), ("Traceparent", PARENT)],
+        [("Traceparent", PARENT), ("Traceparent", "")],
+        [("Traceparent", "none")],
+        [("Traceparent", "")],
+    ],
+)
+def test_what_is_no_single_trace_is_none(headers: Any) -> None:
+    assert observed(None, *headers).trace is None
