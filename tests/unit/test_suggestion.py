@@ -44,5 +44,10 @@ def test_a_known_word_is_the_nearest_to_itself(word: str) -> None:
     assert word in (nearest(word, [word]), "")
 
 
+@pytest.mark.parametrize(("length", "meant"), [(64, "s" * 64), (65, "")])
+def test_what_is_too_long_to_be_a_name_is_not_compared(length: int, meant: str) -> None:
+    assert nearest("s" * length, ["s" * length]) == meant
+
+
 def test_nothing_is_asked_where_no_word_is_near() -> None:
     assert (did_you_mean("x", KNOWN), did_you_mean("Value", KNOWN)) == ("", "did you mean value?")

@@ -121,6 +121,7 @@ def test_nothing_that_was_sent_is_repeated(path: str) -> None:
         ("DELETE", f"{TYPE}/1", ["GET", "PATCH"], "a status such as entered-in-error"),
         ("DELETE", "/fhir/r4/Patient/1", ["GET"], "not supported here: nothing is deleted"),
         ("PUT", f"{TYPE}/1", ["GET", "PATCH"], "change elements by PATCH"),
+        ("PUT", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"], "here: use GET"),
         ("PATCH", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"], "here: use GET"),
         ("POST", f"{TYPE}/register", ["GET", "PATCH"], f"did you mean {TYPE}/$register?"),
         ("POST", f"{TYPE}/search", ["GET", "PATCH"], f"did you mean {TYPE}/_search?"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.testing.service import Integrator, RunningService
+from tests import raw
 from tests.audit_trail import read_chain
 from tests.unit.web.handlers.asking import asked, running
 from tests.unit.web.handlers.test_token import FORM, ask, form_of
@@ -131,3 +134,40 @@ def test_scopes_of_all_that_can_be_found_are_offered(service: RunningService) ->
 
     for name in ("DiagnosticReport", "Observation", "Specimen"):
         assert any(scope.startswith(f"system/{name}.") for scope in found), name
+
+
+def test_a_token_is_bound_to_the_certificate_that_the_proxy_passes_on(lab: Integrator) -> None:
+    certificate = b"\x30\x01"
+
+    status, body = behind_a_proxy(lab, f":{base64.b64encode(certificate).decode()}:")
+
+    payload = body["access_token"].split(".")[1]
+    claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    digest = base64.urlsafe_b64encode(hashlib.sha256(certificate).digest()).rstrip(b"=")
+    assert (status, claims["cnf"]) == (200, {"x5t#S256": digest.decode()})
+
+
+def test_two_headers_with_credentials_are_refused(lab: Integrator) -> None:
+    pair = base64.b64encode(f"{lab.client_id}:{lab.client_secret}".encode()).decode()
+    audience = lab.service.config.auth.audience
+    body = f"grant_type=client_credentials&audience={audience}".encode()
+    lines = ("Content-Type: application/x-www-form-urlencoded", f"Content-Length: {len(body)}")
+
+    found = [
+        raw.request(
+            lab.service,
+            "POST /oauth/token",
+            *lines,
+            *[f"Authorization: Basic {pair}"] * count,
+            body=body,
+        ).status
+        for count in (1, 2)
+    ]
+
+    assert found == [200, 400]
+
+
+def test_credentials_in_the_address_are_refused(lab: Integrator) -> None:
+    answer = ask(lab, form_of(lab), f"/oauth/token?client_secret={lab.client_secret}")
+
+    assert (answer.status, answer.json["error"]) == (400, "invalid_request")

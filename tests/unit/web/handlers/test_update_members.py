@@ -16,10 +16,16 @@ from fhirpub.errors import Issue
 from fhirpub.problems import ContentProblem
 from fhirpub.testing.samples import a_version
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.web.admission.memory_budget import MemoryBudget
 from tests.audit_trail import records_of_tenant
 from tests.panels import panel, result
-from tests.unit.web.handlers.asking import REPORTS, Asked, asked, on_request, running
+from tests.unit.web.handlers.asking import (
+    REPORTS,
+    Asked,
+    NotingMemory,
+    asked,
+    on_request,
+    running,
+)
 from tests.unit.web.handlers.test_update import register, update
 
 OBSERVATIONS = "/fhir/r4/Observation"
@@ -86,15 +92,9 @@ def test_an_outcome_of_an_update_has_the_remarks_on_its_content(lab: Integrator)
 
 def test_a_large_version_that_is_updated_takes_memory_of_its_tenant(lab: Integrator) -> None:
     path = register(lab, conclusion="x y " * 20_000)
-    asked_for: list[tuple[int, str]] = []
-
-    class Noting(MemoryBudget):
-        def acquire(self, *request: Any, owner: str = "", **more: Any) -> Any:
-            asked_for.append((request[1], owner))
-            return super().acquire(*request, owner=owner, **more)
+    memory = NotingMemory()
 
     async def status() -> int:
-        memory = Noting(1_000_000, patience_seconds=1)
         services = replace(running(lab).services, response_memory=memory)
         async with asked(lab, "PATCH", path, services=services) as one:
             one.handler.data_received(b'{"resourceType":"DiagnosticReport","status":"amended"}')
@@ -103,5 +103,5 @@ def test_a_large_version_that_is_updated_takes_memory_of_its_tenant(lab: Integra
             return one.exchange.status
 
     assert running(lab).call(status()) == 204
-    ((size, owner),) = asked_for
+    ((size, owner),) = memory.asked_for
     assert (size >= 80_000, owner) == (True, lab.tenant.id)

@@ -13,10 +13,9 @@ from fhirpub.fhir.times import instant
 from fhirpub.runtime.clock import HOUR_MS, now_ms
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub.web.admission.memory_budget import MemoryBudget
 from tests.audit_trail import records_of_tenant
 from tests.metrics import Moves
-from tests.unit.web.handlers.asking import asked, running
+from tests.unit.web.handlers.asking import NotingMemory, asked, running
 from tests.unit.web.handlers.test_webhook_deliveries import BASE, endpoint, replay, sent
 
 __all__ = ["endpoint", "sent"]
@@ -176,12 +175,7 @@ def test_a_page_without_a_limit_has_twenty(
 def test_a_page_of_events_takes_as_much_memory_as_all_of_its_bodies(
     lab: Integrator, endpoint: str
 ) -> None:
-    asked_for: list[tuple[int, str]] = []
-
-    class Noting(MemoryBudget):
-        def acquire(self, *request: Any, owner: str = "", **more: Any) -> Any:
-            asked_for.append((request[1], owner))
-            return super().acquire(*request, owner=owner, **more)
+    memory = NotingMemory()
 
     made = [
         a_delivery(
@@ -193,7 +187,6 @@ def test_a_page_of_events_takes_as_much_memory_as_all_of_its_bodies(
     ]
 
     async def status() -> int:
-        memory = Noting(1_000_000, patience_seconds=1)
         services = replace(running(lab).services, response_memory=memory)
         await services.store.append(made)
         async with asked(lab, "GET", f"{endpoint}/events", services=services) as one:
@@ -202,4 +195,18 @@ def test_a_page_of_events_takes_as_much_memory_as_all_of_its_bodies(
             return one.exchange.status
 
     assert running(lab).call(status()) == 200
-    assert asked_for == [(5 * 20_000, lab.tenant.id)]
+    assert memory.asked_for == [(5 * 20_000, lab.tenant.id)]
+
+
+def test_a_delivery_that_there_is_not_is_what_is_missing(lab: Integrator, endpoint: str) -> None:
+    answer = lab.get(f"{endpoint}/deliveries/evt-1")
+
+    assert (answer.status, answer.problems) == (404, ["record-unknown"])
+    assert answer.issues[0]["diagnostics"] == "there is no delivery evt-1"
+
+
+def test_a_replay_is_announced_before_it_is_made(lab: Integrator, endpoint: str) -> None:
+    replay(lab, endpoint, {"status": "dead"})
+
+    found = [(one["action"], one["status"]) for one in records_of_tenant(lab)[-2:]]
+    assert found == [("delivery.replay", 102), ("delivery.replay", 200)]

@@ -127,6 +127,7 @@ def test_pages_lead_from_one_to_the_next(auditor: Integrator) -> None:
     assert "_count=1" in links(pages[0])["self"]
     assert "_cursor=" not in links(pages[0])["self"]
     assert "_cursor=" in links(pages[1])["self"]
+    assert ["_count=1" in links(page)["self"] for page in pages] == [True] * len(ACTIONS)
 
 
 @pytest.mark.parametrize("change", ["&subtype=read", "x"])
@@ -254,3 +255,14 @@ def test_what_is_about_a_time_is_measured_from_now(
             return orjson.loads(one.exchange.body or b"")
 
     assert len(auditing.call(found()).get("entry", [])) == count
+
+
+def test_a_page_has_as_many_events_as_were_asked_for(auditing: RunningService) -> None:
+    auditor = auditing.integrator("Many", scopes=AUDITOR)
+    usual = auditing.config.fhir.page_size
+    fill(auditing, auditor.tenant.id, [a_record(at=NOON + number) for number in range(usual + 2)])
+
+    found = len(actions_found(auditor.get(EVENTS)))
+    more = len(actions_found(auditor.get(f"{EVENTS}?_count={usual + 1}")))
+
+    assert (found, more) == (usual, usual + 1)

@@ -160,6 +160,15 @@ def test_a_body_is_announced_with_its_type_and_length() -> None:
     assert (headers["Content-Type"], headers["Content-Length"]) == ("application/fhir+json", "2")
 
 
+def test_a_patch_is_announced_with_the_type_of_its_form() -> None:
+    exchange = cast("EntryExchange", SimpleNamespace())
+    body = Body(b"[]", "application/json-patch+json", is_resource=False)
+
+    made = request_of(entry("PATCH"), "/fhir/r4/Patient", body, HTTPHeaders(), exchange)
+
+    assert made.headers["Content-Type"] == "application/json-patch+json"
+
+
 def test_a_head_is_asked_as_a_get() -> None:
     assert [asked(entry(name), HTTPHeaders()).method for name in ("HEAD", "PATCH")] == [
         "GET",

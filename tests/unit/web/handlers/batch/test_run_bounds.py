@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import uuid4
 
+import pytest
 from tornado.httputil import ResponseStartLine
 
 from fhirpub.fhir.strict_json import dumps, loads
@@ -111,3 +112,29 @@ def test_an_answer_that_breaks_off_is_a_fault_of_the_service(lab: Integrator) ->
 
     (answer,) = running(lab).call(found())
     assert (status(answer), "resource" in answer) == (500, False)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_read_whose_answer_has_no_room_is_refused(lab: Integrator, method: str) -> None:
+    async def answers() -> list[Any]:
+        async with asked(lab, "POST", BASE) as one:
+            handler = cast("Any", one.handler)
+            handler.data_received(dumps(bundle(entry(method, TYPE))))
+            run = BatchRun(handler, await handler._read(), handler.find_handler)
+            run._room.used = run._room.most - 1
+            return [loads(answer) for answer in await run.answers() or ()]
+
+    assert [status(answer) for answer in running(lab).call(answers())] == [413]
+
+
+def test_an_entry_that_relies_on_an_update_is_refused(lab: Integrator, value: str) -> None:
+    change = {"resourceType": TYPE, "status": "amended"}
+    body = register_body(value, result=[{"reference": URN}])
+
+    answers = send(
+        lab,
+        entry("PATCH", f"{TYPE}/{UNKNOWN}", change, full_url=URN),
+        entry("POST", f"{TYPE}/$register", body),
+    )
+
+    assert [status(answer) for answer in answers] == [404, 400]

@@ -55,6 +55,18 @@ def test_a_condition_may_be_written_as_an_address(
     assert met.headers["location"] == first.headers["location"]
 
 
+@pytest.mark.parametrize(("state", "status"), [("final", 200), ("amended", 201)])
+def test_conditions_of_the_header_and_of_the_url_must_both_be_met(
+    lab: Integrator, value: str, state: str, status: int
+) -> None:
+    create(lab, value)
+
+    condition = f"identifier={SYSTEM}|{value}"
+    answer = create(lab, uuid4().hex, f"?status={state}", If_None_Exist=condition)
+
+    assert answer.status == status
+
+
 @pytest.mark.parametrize("before", ["", "DiagnosticReport?"])
 def test_a_value_in_a_condition_may_have_a_question_mark(
     lab: Integrator, value: str, before: str
