@@ -44,6 +44,20 @@ def test_connections_are_looked_at_again_when_the_first_of_them_can_be_closed() 
     assert (first.is_closed, second.is_closed) == (True, False)
 
 
+@pytest.mark.parametrize(("count", "closed"), [(1, 1), (7, 1), (8, 2), (16, 3)])
+def test_one_in_eight_connections_of_an_address_makes_room_at_once(
+    count: int, closed: int
+) -> None:
+    full = table(per_address=count)
+    connections = fill(full, "a", *[float(number) for number in range(count)])
+
+    assert full.admits("a")
+
+    assert [connection.is_closed for connection in connections] == [
+        number < closed for number in range(count)
+    ]
+
+
 def test_an_address_that_came_back_is_looked_at_again() -> None:
     full = table(per_address=1)
     (young,) = fill(full, LOCAL, 99.5)

@@ -180,3 +180,31 @@ async def test_nothing_more_of_a_request_counts_once_its_answer_is_certain() -> 
     assert statuses(output) == [403]
     assert b"\r\nConnection: close\r\n" in output
     assert [(seen.end, seen.pieces) for seen in decided] == [("", [])]
+
+
+async def test_a_head_has_a_time_of_its_own_which_is_shorter_than_that_of_an_idle_client() -> None:
+    bounds = Bounds(head_bytes=16_384, body_bytes=1_000, idle_seconds=60, head_seconds=0.05)
+    server = Server(Delegate(), bounds)
+    (listening,) = bind_sockets(0, address="127.0.0.1")
+    server.add_sockets([listening])
+    try:
+        output = await talk(listening.getsockname()[1], b"GET / HTTP/1.1\r\nHost:")
+    finally:
+        server.stop()
+        await server.close_all_connections()
+
+    assert statuses(output) == [400]  # and no silence
+
+
+async def test_all_connections_have_ended_once_they_are_closed() -> None:
+    delegate = Delegate(lambda _seen: None)  # it never answers
+    async with serving(delegate) as (server, port):
+        _reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(GET % 1)
+        await until(lambda: bool(delegate.seen))
+        tasks = [*server._connections.values()]
+
+        await server.close_all_connections()
+
+        assert [task.done() for task in tasks] == [True]
+        writer.close()

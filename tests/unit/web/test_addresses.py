@@ -64,6 +64,12 @@ def test_the_nearest_address_is_named(path: str, meant: str) -> None:
     assert said(path) == f"there is nothing at this address: did you mean {meant}?"
 
 
+def test_of_several_addresses_with_one_end_the_first_is_named() -> None:
+    addresses = Addresses(("/fhir/r4/metadata", "/metadata", "/x/{}/metadata"))
+
+    assert str(addresses.refuse("GET", "/y/metadata")).endswith("did you mean /fhir/r4/metadata?")
+
+
 @pytest.mark.parametrize("path", ["/", "", "/favicon.ico", "/fhir", "/fhir/r4", "//", "/x" * 5000])
 def test_otherwise_the_base_and_the_types_are_named(path: str) -> None:
     assert said(path) == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ import pytest
 
 from fhirpub.config.audit import AuditConfig
 from fhirpub.config.settings import AuthConfig, Config
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import NotPermitted, StoreUnavailable
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.storage.store import Store
 from fhirpub.testing.service import Integrator, RunningService
@@ -173,3 +174,35 @@ def test_a_read_is_not_answered_if_too_many_records_wait(lab: Integrator) -> Non
             return one.exchange.status
 
     assert running(lab).call(ask()) == 503
+
+
+def test_a_refusal_of_another_kind_is_not_counted_as_one_without_a_token(lab: Integrator) -> None:
+    counted: list[Any] = []
+
+    async def refused() -> int:
+        async with asked(lab, "GET", REPORTS) as one:
+            audit = one.handler.services.audit
+            assert audit is not None
+            del one.handler.caller
+            before = audit.count_refusal
+            audit.count_refusal = lambda *what, **_more: counted.append(what)  # type: ignore[method-assign]
+            try:
+                one.handler.fail(NotPermitted())
+            finally:
+                audit.count_refusal = before  # type: ignore[method-assign]
+            return one.exchange.status
+
+    assert running(lab).call(refused()) == 403
+    assert counted == []
+
+
+def test_a_record_has_the_address_that_a_trusted_proxy_names(lab: Integrator) -> None:
+    async def shared() -> bytes:
+        services = running(lab).services
+        server = replace(services.config.server, trusted_proxies=["127.0.0.1"])
+        services = replace(services, config=replace(services.config, server=server))
+        given = {"X-Forwarded-For": "198.51.100.7"}
+        async with asked(lab, "GET", REPORTS, given, services=services) as one:
+            return one.handler._shared(200)
+
+    assert b'"address":"198.51.100.7"' in running(lab).call(shared())

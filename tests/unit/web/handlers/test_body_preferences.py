@@ -254,6 +254,9 @@ def test_a_clock_that_is_not_the_real_one_holds_where_a_body_is_computed(lab: In
         context = replace(services.context, clock=lambda: 5)
         services = replace(services, context=context, threads=places, processes=places)
         async with asked(lab, "POST", VALIDATE, services=services) as one:
-            return await one.body_handler.compute_chunks(work, [b"x" * (LARGE + 1)])
+            stored = b"," * (DENSE + 1)
+            found = await one.body_handler.compute_chunks(work, [b"x"], stored=stored)
+            assert [place for place, _owner in places.seen] == ["process"]
+            return found
 
     assert running(lab).call(found()) == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -175,3 +176,44 @@ def test_a_large_answer_is_compressed_in_a_thread_of_its_tenant(
     seen, coding = running(lab).call(found())
     assert seen == [(place, lab.tenant.id) for place in places]
     assert coding == "gzip"
+
+
+def test_a_location_and_a_tag_are_those_of_the_version(lab: Integrator) -> None:
+    version: Any = SimpleNamespace(type="Patient", id="p", version=3, tag="t-3", updated=0)
+
+    async def use(one: Asked) -> tuple[str, str]:
+        one.handler.set_location(version)
+        one.handler.set_version_headers(version)
+        return one.handler.headers["Location"], one.handler.headers["ETag"]
+
+    location, tag = on_request(lab, use)
+    assert location == f"{lab.service.base_url}/fhir/r4/Patient/p/_history/3"
+    assert tag == 'W/"t-3"'
+
+
+def test_the_line_of_a_refusal_names_its_codes(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        lab.get(f"{REPORTS}/unknown", X_Request_Id=name)
+        line = caught.of(name)
+
+    assert line["codes"] == ["resource-unknown"]
+
+
+@pytest.mark.parametrize("status", [200, 201])
+def test_an_answer_without_documents_has_its_status_too(lab: Integrator, status: int) -> None:
+    async def use(one: Asked) -> int:
+        one.handler.respond_with_documents(b"{}", {}, status=status)
+        return one.exchange.status
+
+    assert on_request(lab, use) == status
+
+
+@pytest.mark.parametrize("tags", [["1", "2"], ["2", "1"], ["2", "3"]])
+def test_a_tag_may_be_in_any_of_several_headers(lab: Integrator, tags: list[str]) -> None:
+    async def use(one: Asked) -> bool:
+        for tag in tags:
+            one.request.headers.add("If-None-Match", f'W/"{tag}"')
+        return one.handler.client_has("1")
+
+    assert on_request(lab, use) is ("1" in tags)
