@@ -1,4 +1,4 @@
-"""What is counted for whom, and until when, also of what is refused or could not be sent."""
+"""What counts in which quotas, and until when, also of what is refused or could not be sent."""
 
 from __future__ import annotations
 
