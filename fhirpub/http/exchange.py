@@ -55,6 +55,7 @@ class Exchange:
         """When the answer ended, by the clock of the event loop."""
         self._line = line
         self._missing: int | None = None
+        self._is_decided = False
         self._leaving: asyncio.Future[None] | None = None
         self._end: asyncio.Future[None] | None = None
 
@@ -62,6 +63,15 @@ class Exchange:
     def is_begun(self) -> bool:
         """Whether some of the answer was handed in."""
         return self._missing is not None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the answer is certain: whatever else comes of the request does not count."""
+        return self._is_decided or self.is_begun
+
+    def decide(self) -> None:
+        """Note that the answer is certain, and is handed in later."""
+        self._is_decided = True
 
     @property
     def is_finished(self) -> bool:

@@ -65,11 +65,11 @@ class Bounds:
 
 
 class Message(HTTPMessageDelegate):
-    """A request on its way in; it ends with one of ``finish``, too_long, on_connection_close."""
+    """A request on its way in; it ends with ``finish``, refuse_body or on_connection_close."""
 
-    def too_long(self) -> None:
-        """Respond at once: the body is longer than any limit. By default a 400."""
-        raise TooLong
+    def refuse_body(self, problem: HTTPInputError) -> None:
+        """Respond at once: the body is TooLong, or breaks HTTP. By default a 400."""
+        raise problem
 
 
 class Delegate(HTTPServerConnectionDelegate):
@@ -289,14 +289,14 @@ class Connection:
             later = message.headers_received(line, fields.headers)
             if later is not None:
                 await later
-            if fields.has_body and not exchange.is_begun:
+            if fields.has_body and not exchange.is_decided:
                 await self._read_body(message, fields)
-            exchange.is_read = not exchange.is_begun
-        except TooLong:
-            if not exchange.is_begun:
-                message.too_long()
+            exchange.is_read = not exchange.is_decided
+        except HTTPInputError as problem:
+            if not exchange.is_decided:
+                message.refuse_body(problem)
         finally:
-            if not (exchange.is_read or exchange.is_begun):
+            if not (exchange.is_read or exchange.is_decided):
                 message.on_connection_close()
         if exchange.is_read:
             message.finish()

@@ -21,6 +21,7 @@ from fhirpub.errors import Issue, TooLarge
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Exchange
+from fhirpub.http.reader import TooLong
 from fhirpub.http.server import Delegate, Message
 from fhirpub.problems import ContentProblem, RequestProblem
 from fhirpub.web.error_mapping import refusal_of
@@ -95,10 +96,13 @@ class _RequestDelegate(Message):
     def finish(self) -> None:
         self._handler.run()
 
-    def too_long(self) -> None:
-        most = self._handler.services.config.limits.drain_bytes
-        rule = f"the body has more than {most} bytes"
-        self._handler.refuse_now(TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE))
+    def refuse_body(self, problem: HTTPInputError) -> None:
+        refusal = refusal_of(problem)
+        if isinstance(problem, TooLong):
+            most = self._handler.services.config.limits.drain_bytes
+            rule = f"the body has more than {most} bytes"
+            refusal = TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
+        self._handler.refuse_now(refusal)
 
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):

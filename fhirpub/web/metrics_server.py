@@ -75,7 +75,7 @@ class _Asked(Message):
         if headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers:
             self.finish()  # nothing would end the wait for a body that does not come
 
-    def too_long(self) -> None:
+    def refuse_body(self, problem: HTTPInputError) -> None:  # noqa: ARG002
         """Answer as ever."""
         self.finish()
 

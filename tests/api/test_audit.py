@@ -184,7 +184,7 @@ def test_an_update_leaves_one_record(lab: Integrator) -> None:
     (record,) = last_records(lab, 1)
 
     assert len(records_of_tenant(lab)) == 2
-    assert (record["action"], record["status"]) == ("update", 200)
+    assert (record["action"], record["status"]) == ("update", 204)
     assert record["what"] == [f"DiagnosticReport/{report['id']}/_history/2"]
     assert record["patients"] == [report["subject"]["reference"]]
 

@@ -20,6 +20,7 @@ WORDS = st.text(alphabet="abAB-_", max_size=6)
         ("stauts", "status"),
         ("effective_date_time", "effectiveDateTime"),
         ("effectiveDate", "effectiveDateTime"),
+        ("eff", ""),
         ("x", ""),
         ("", ""),
         ("s" * 65, ""),
@@ -41,6 +42,11 @@ def test_any_word_is_answered_with_a_known_one_or_nothing(word: str, known: list
 @given(WORDS)
 def test_a_known_word_is_the_nearest_to_itself(word: str) -> None:
     assert word in (nearest(word, [word]), "")
+
+
+@pytest.mark.parametrize(("length", "meant"), [(64, "s" * 64), (65, "")])
+def test_what_is_too_long_to_be_a_name_is_not_compared(length: int, meant: str) -> None:
+    assert nearest("s" * length, ["s" * length]) == meant
 
 
 def test_nothing_is_asked_where_no_word_is_near() -> None:

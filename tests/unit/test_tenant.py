@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.sealed import MARK, SaltUnavailable
-from fhirpub.tenant import Tenant
+from fhirpub.tenant import Tenant, is_member_id
 
 TENANT = Tenant("t", "Lab", bytes(range(32)), 1)
 REPORT = "ba0bfdd8-6ed4-4655-a465-b7ed5e2804e8"
@@ -28,6 +28,36 @@ def test_a_person_has_the_id_that_it_had_in_every_release() -> None:
         TENANT.person_id("https://registry.example/persons", "30111222")
         == "096313b8-7fb3-868a-8ff5-f1994a19cc96"
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "expected"),
+    [
+        ("observation", ["a", "1"], "6f0bc276-c221-8f98-b630-a1e0c8425d51"),
+        ("specimen", ["a", "1"], "945aa440-562c-8ec9-a679-1302d7d8e8b9"),
+        ("observation", ["1", "a"], "b2fdf36e-4f54-806e-9f8f-5a847e7dca37"),
+    ],
+)
+def test_a_member_has_the_id_that_it_had_in_every_release(
+    part: str, key: list[str], expected: str
+) -> None:
+    found = TENANT.member_id(REPORT, part, key)
+
+    assert found == expected
+    assert is_member_id(found)
+    assert not is_member_id(REPORT)
+
+
+def test_a_patient_apart_and_the_trail_have_the_ids_that_they_had_in_every_release() -> None:
+    assert TENANT.apart_id(REPORT) == "d660980a-4ab2-8991-98f4-3768d33667a3"
+    assert TENANT.audit_prefix == "0547ef6ed83d"
+
+
+def test_the_resource_of_a_part_follows_from_the_part() -> None:
+    parts = {name: TENANT.part_id(REPORT, name) for name in ("patient", "organization")}
+
+    assert parts["organization"] == "cc4a9faa-3d1b-4513-9664-f8ce109eb5f0"
+    assert {TENANT.part_id(part, name) for name, part in parts.items()} == {REPORT}
 
 
 def test_a_salt_that_could_not_be_decrypted_is_never_used() -> None:

@@ -24,6 +24,7 @@ from fhirpub.config.settings import Config
 from fhirpub.errors import FhirpubError, TooLarge
 from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.exchange import Exchange, Headers
+from fhirpub.http.reader import TooLong
 from fhirpub.http.server import Bounds, Delegate, Message, Server
 from fhirpub.problems import ContentProblem
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
@@ -109,9 +110,12 @@ class _Received(Message):
         self._chunks.append(chunk)
         return None
 
-    def too_long(self) -> None:
-        rule = f"the body has more than {_BODY_BYTES} bytes"
-        self.refuse(TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE))
+    def refuse_body(self, problem: HTTPInputError) -> None:
+        refusal = refusal_of(problem)
+        if isinstance(problem, TooLong):
+            rule = f"the body has more than {_BODY_BYTES} bytes"
+            refusal = TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
+        self.refuse(refusal)
 
     def on_connection_close(self) -> None:
         self._delegate.body_timeout.end(self._request)

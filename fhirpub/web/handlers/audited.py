@@ -85,6 +85,10 @@ class AuditedRequest(RequestLifecycle):
         record = encode_request(self._shared(status), self.request_id, patients=patients)
         return replace(version, audit=record)
 
+    async def note_patients(self, bodies: Sequence[bytes]) -> None:
+        """Note the patients in what the response shows."""
+        self._patients = await self._patients_in(bodies)
+
     async def _patients_in(self, bodies: Sequence[bytes]) -> tuple[str, ...]:
         """Return the patients that resources refer to, found in a thread if they are large."""
         if self.services.audit is None:
@@ -144,6 +148,7 @@ class AuditedRequest(RequestLifecycle):
         elif not self._is_to_record(audit):
             send()
         elif audit.waits:
+            self.decide()
             work = self._write_then(audit, acting[0], send)
             self._recording = asyncio.create_task(self._await_or_fail(work, self.fail))
         else:

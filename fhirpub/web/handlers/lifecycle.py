@@ -163,6 +163,11 @@ class RequestLifecycle(ObservedRequest, ABC):
         if self.ticket is not None:
             self.ticket.leave()
 
+    def decide(self) -> None:
+        """Note that the answer is certain, though it is sent later: no more of a body is taken."""
+        self.services.body_timeout.end(self.request)
+        self.request.connection.decide()
+
     def finish(self, body: bytes = b"") -> None:
         """Send the answer; a stopping service waits until all of it has left."""
         if len(body) > LARGE:

@@ -14,7 +14,7 @@ from fhirpub.errors import StoreUnavailable, Throttled, TokenRefused, TooLarge
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Headers
 from fhirpub.storage.contract import Client
-from fhirpub.web.error_mapping import TooSlow, response_for, status_of
+from fhirpub.web.error_mapping import MalformedRequest, TooSlow, response_for, status_of
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
 
@@ -72,7 +72,7 @@ class OAuthHandler(BodyHandler):
         elif isinstance(problem, TooLarge):
             status, error = 413, "invalid_request"
             text = f"the request has more than {_MAX_BYTES} bytes"
-        elif isinstance(problem, TooSlow):
+        elif isinstance(problem, (MalformedRequest, TooSlow)):
             status, error, text = response_for(problem).status, "invalid_request", str(problem)
         elif isinstance(problem, (Throttled, StoreUnavailable)):
             status, error = response_for(problem).status, "temporarily_unavailable"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 
 from fhirpub.errors import Issue, NoneMatches
 from fhirpub.fhir.outcome import outcome_of
@@ -58,7 +59,7 @@ class UpdateHandler(BodyHandler):
                 made = await self.compute_chunks(work, chunks, stored=latest.body)
             if self.ticket is not None:
                 self.ticket.check_stored(made.size)
-            return replace(made, version=await self.audited(made.version))
+            return replace(made, version=await self.audited(made.version, status=self._status))
 
         updated = await update(
             newest_of=lambda: read_version_within_budget(self, newest_of),
@@ -86,22 +87,33 @@ class UpdateHandler(BodyHandler):
         work = partial(prepare_cut, form=form, latest=latest, tenant=self.caller.tenant)
         return await self.compute_cut(lambda *cut: run_to_completion(work(*cut)), chunks)
 
+    @property
+    def _status(self) -> int:
+        """The status of the answer, by what the client prefers (D-121)."""
+        wanted = self._preference
+        has_body = wanted == "OperationOutcome" or (wanted == "representation" and self.may("r"))
+        return HTTPStatus.OK if has_body else HTTPStatus.NO_CONTENT
+
+    @property
+    def _preference(self) -> str:
+        return media.preference(self.request.headers.get("Prefer", ""), "return")
+
     async def _respond_with_update(self, updated: Update) -> None:
         """Write nothing, or what the client prefers (D-121)."""
-        wanted = media.preference(self.request.headers.get("Prefer", ""), "return")
-        if wanted == "representation" and self.may("r"):
-            self.headers["Preference-Applied"] = "return=representation"
+        wanted = self._preference
+        if self._status == HTTPStatus.NO_CONTENT:
+            self.respond_empty()
+            return
+        self.headers["Preference-Applied"] = f"return={wanted}"
+        if wanted == "representation":
             await self.respond_with_version(updated.version)
-        elif wanted == "OperationOutcome":
-            self.headers["Preference-Applied"] = "return=OperationOutcome"
+        else:
             made = f"{updated.version.type} was updated"
             accepted = Issue.information(ContentProblem.ACCEPTED, made)
             outcome = outcome_of(
                 [accepted, *updated.remarks], fhir_url=self.services.context.fhir_url
             )
             self.respond_serialized(self.serialize(outcome))
-        else:
-            self.respond_empty()
 
 
 class ConditionalUpdateHandler(UpdateHandler):

@@ -123,6 +123,7 @@ class DeliveriesHandler(ListHandler):
             before=before,
             limit=limit or USUAL_PAGE,
         )
+        self.note_events(endpoint, page.deliveries)
         now = self.services.clock()
         self.respond_json(
             {
@@ -146,6 +147,8 @@ class DeliveryHandler(WebhooksHandler):
         delivery = await self.log.one(endpoint, event_id)
         if delivery is None:
             raise NoSuchRecord("delivery", event_id)
+        self.note_events(endpoint, [delivery])
+        await self.note_patients([delivery.body])
         now = self.services.clock()
         self.respond_json(presenting.whole_delivery_record(delivery, endpoint, now=now))
 
@@ -177,6 +180,8 @@ class EventsHandler(ListHandler):
             lambda: self.log.events(endpoint, after=after, since=since, limit=limit or USUAL_PAGE),
             lambda found: sum(len(delivery.body) for delivery in found.deliveries),
         )
+        self.note_events(endpoint, page.deliveries)
+        await self.note_patients([delivery.body for delivery in page.deliveries])
         now = self.services.clock()
         self.respond_json(
             {

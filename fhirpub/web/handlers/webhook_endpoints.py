@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any
@@ -11,7 +12,7 @@ from fhirpub.auth.scopes import WEBHOOKS
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import JsonObject, dumps, loads
 from fhirpub.problems import ContentProblem
-from fhirpub.storage.webhook_contract import Endpoint
+from fhirpub.storage.webhook_contract import Delivery, Endpoint
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.message.content_negotiation import NotAcceptable, check_json, is_xml
@@ -60,6 +61,11 @@ class WebhooksHandler(BaseHandler):
     async def endpoint(self, endpoint_id: str) -> Endpoint:
         """Return an endpoint of the caller's tenant."""
         return await self.administration.endpoint(self.tenant_id, endpoint_id)
+
+    def note_events(self, endpoint: Endpoint, deliveries: Iterable[Delivery]) -> None:
+        """Note that events of an endpoint are shown, and what they are about (D-462)."""
+        about = dict.fromkeys(one.resource for one in deliveries if one.resource)
+        self.note(name_of("Endpoint", endpoint.id), *about)
 
     @property
     def if_match(self) -> Check:

@@ -87,6 +87,18 @@ async def test_an_answer_says_whether_the_connection_goes_on(
     assert (value.partition(b"\r\n")[0] if found else None) == said
 
 
+@pytest.mark.parametrize("method", ["POST", "HEAD", "PATCH"])
+async def test_a_client_of_http_1_0_is_told_that_the_connection_stays(
+    line: Line, method: str
+) -> None:
+    exchange = line.exchange(method, version="HTTP/1.0")
+    exchange.is_read = True
+
+    exchange.write_headers(OK, length(0))
+
+    assert b"\r\nConnection: keep-alive\r\n" in line.received()
+
+
 @pytest.mark.parametrize("value", ["a\r\nSet-Cookie: b", "a\nb", "a\rb"])
 async def test_a_header_of_several_lines_is_not_sent(line: Line, value: str) -> None:
     with pytest.raises(HTTPOutputError):
@@ -236,3 +248,15 @@ async def test_a_request_that_was_dropped_before_an_answer_has_ended(line: Line)
 
 async def test_an_exchange_names_the_peer(line: Line) -> None:
     assert line.exchange().context.remote_ip == "192.0.2.1"
+
+
+async def test_an_answer_is_certain_once_that_was_said_or_it_has_begun(line: Line) -> None:
+    said, begun = line.exchange(), line.exchange()
+    before = (said.is_decided, begun.is_decided)
+
+    said.decide()
+    begun.write_headers(OK, length(1))
+
+    assert before == (False, False)
+    assert (said.is_decided, said.is_begun, said.is_finished) == (True, False, False)
+    assert begun.is_decided

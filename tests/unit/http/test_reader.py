@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from tornado.httputil import HTTPInputError
@@ -88,6 +86,19 @@ async def test_a_head_that_is_too_long_says_whether_its_line_is(
     assert refused.value.in_line is in_line
 
 
+@pytest.mark.parametrize(("data", "in_line"), [(b"x" * 20, True), (b"xx\n" + b"y" * 20, False)])
+async def test_whether_the_line_is_too_long_is_seen_in_this_head_and_not_in_the_one_before(
+    line: Line, data: bytes, *, in_line: bool
+) -> None:
+    line.send(b"one\n\n" + data)
+    await line.reader.head(20, 1)
+
+    with pytest.raises(HeadTooLong) as refused:
+        await line.reader.head(20, 1)
+
+    assert refused.value.in_line is in_line
+
+
 async def test_a_head_that_does_not_end_in_time_is_too_slow(line: Line) -> None:
     line.send(b"GET")
 
@@ -103,6 +114,17 @@ async def test_the_next_head_begins_where_the_last_request_ended(line: Line) -> 
 
     assert (line.taken, await line.reader.head(100, 1)) == ([b"BODY"], b"two\n\n")
     assert not line.reader.is_ahead()
+
+
+async def test_the_last_byte_of_what_is_here_is_read_as_well(line: Line) -> None:
+    line.send(b"one\n\nBtwo\n\n1")
+
+    await line.reader.head(100, 1)
+    await line.reader.body(1, line.take)
+    await line.reader.head(100, 1)
+    await asyncio.wait_for(line.reader.body(1, line.take), 30)
+
+    assert line.taken == [b"B", b"1"]
 
 
 # Bodies.
@@ -182,23 +204,15 @@ async def test_large_chunks_are_handed_on_in_pieces_each_byte_once(line: Line) -
     assert len(line.taken) >= 3
 
 
-async def test_a_long_body_that_is_here_leaves_turns_to_others() -> None:
-    def read_bytes(most: int, *, partial: bool) -> asyncio.Future[bytes]:
-        assert partial
-        read = asyncio.get_running_loop().create_future()
-        read.set_result(bytes(most))
-        return read
+async def test_a_connection_on_which_a_head_is_awaited_has_no_more(line: Line) -> None:
+    reading = asyncio.create_task(line.reader.head(100, 30))
+    await asyncio.sleep(0)
 
-    taken: list[int] = []
-    reader = RequestReader(cast("IOStream", SimpleNamespace(read_bytes=read_bytes)))
-    reading = asyncio.create_task(reader.body(600_000, lambda piece: taken.append(len(piece))))
-    turns = 0
-    while not reading.done():
-        turns += 1
-        await asyncio.sleep(0)
+    assert not line.reader.has_more()
 
-    assert sum(taken) == 600_000
-    assert turns >= 3
+    line.send(b"GET / HTTP/1.1\r\n\r\n")
+    assert line.reader.has_more()
+    await reading
 
 
 async def test_chunks_of_exactly_the_limit_are_read(line: Line) -> None:

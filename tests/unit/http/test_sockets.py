@@ -55,6 +55,14 @@ def test_to_listen_on_a_port_of_another_service_is_an_error_of_the_settings(take
     gc.collect()  # here, where the warning is ignored, and not in another test
 
 
+def test_a_port_that_the_workers_of_another_service_share_is_not_shared_with_them() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0), reuse_port=True) as other,
+        pytest.raises(ConfigurationError, match="already in use"),
+    ):
+        reserve(config_of("127.0.0.1", other.getsockname()[1]))
+
+
 def test_an_address_of_another_machine_is_reported_with_the_option() -> None:
     with pytest.raises(ConfigurationError, match=r"requested address; choose another with --host"):
         reserve(config_of(NOT_OF_THIS_MACHINE, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.problems import ALL, ContentProblem, Problem
+from fhirpub.problems import ALL, ContentProblem, Problem, RequestProblem
 
 _ISSUE_TYPES = {
     *("invalid", "structure", "required", "value", "invariant", "security", "login", "unknown"),
@@ -49,3 +49,8 @@ def test_each_problem_has_types_of_r4_and_is_explained_in_sentences(problem: Pro
     assert {*problem.types} <= _ISSUE_TYPES
     assert problem.meaning.endswith(".")
     assert problem.remedy.endswith(".")
+
+
+def test_a_code_is_shown_as_words() -> None:
+    assert RequestProblem.STORAGE_QUOTA_USED_UP.display == "Storage quota used up"
+    assert all("-" not in problem.display for problem in ALL)

@@ -6,10 +6,16 @@ import orjson
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPInputError, RequestStartLine, ResponseStartLine
 
+from fhirpub.http.reader import TooLong
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.adapter import RequestRouterAdapter
 from tests import raw
+from tests.audit_trail import records_of_tenant
+from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import REPORTS, asked, running
+
+IN_CHUNKS = ("Content-Type: application/fhir+json", "Transfer-Encoding: chunked")
+WRONG_CHUNK = b"2\r\n{}XX0\r\n\r\n"
 
 
 def test_a_connection_too_many_is_refused_in_fhir(service: RunningService) -> None:
@@ -44,6 +50,16 @@ def test_broken_http_is_refused_in_fhir(service: RunningService, lines: str, sta
 
     assert (talk.status, talk.closed) == (status, True)
     assert talk.answer.json["resourceType"] == "OperationOutcome"
+
+
+def test_a_refusal_of_a_head_that_was_read_heeds_its_headers(service: RunningService) -> None:
+    lines = ("Host: b", "X-Request-Id: named", "Accept: application/fhir+xml")
+
+    talk = raw.request(service, "GET /health/live", *lines)
+
+    assert talk.status == 400
+    assert talk.answer.headers["x-request-id"] == "named"
+    assert talk.answer.headers["content-type"] == "application/fhir+xml"
 
 
 async def test_what_answers_is_no_request(service: RunningService) -> None:
@@ -81,7 +97,7 @@ def test_a_request_waits_until_its_token_is_verified(lab: Integrator) -> None:
     assert running(lab).call(begun()) == [True]
 
 
-def received(lab: Integrator, end: str) -> tuple[int, bytes, bool]:
+def received(lab: Integrator, end: str, *why: HTTPInputError) -> tuple[int, bytes, bool]:
     """Return what is answered to a body at its end, and whether the request is still there."""
 
     async def found() -> tuple[int, bytes, bool]:
@@ -90,7 +106,7 @@ def received(lab: Integrator, end: str) -> tuple[int, bytes, bool]:
             message = adapter.start_request(None, one.exchange)
             message._handler = one.handler  # type: ignore[attr-defined]
             message.data_received(b"{}")
-            getattr(message, end)()
+            getattr(message, end)(*why)
             if end != "on_connection_close":
                 await one.exchange.wait_ended()
             in_flight = one.handler in one.handler.services.in_flight
@@ -104,12 +120,60 @@ def test_a_whole_body_is_answered(lab: Integrator) -> None:
 
 
 def test_a_body_that_is_not_worth_reading_on_is_refused_at_once(lab: Integrator) -> None:
-    status, body, _ = received(lab, "too_long")
+    status, body, _ = received(lab, "refuse_body", TooLong())
 
     assert status == 413
     most = lab.service.config.limits.drain_bytes
     assert f"the body has more than {most} bytes".encode() in body
     assert b"body-too-large" in body
+
+
+def test_a_client_that_leaves_gives_back_the_memory_of_its_body(lab: Integrator) -> None:
+    async def held() -> list[bool]:
+        async with asked(lab, "POST", f"{REPORTS}/$validate", {"Content-Length": "9"}) as one:
+            memory = one.handler.services.request_memory
+            message = RequestRouterAdapter(one.handler.services).start_request(None, one.exchange)
+            message._handler = one.handler  # type: ignore[attr-defined]
+            memory.acquire(one.request, 9, owner=lab.tenant.id)
+            found = [one.request in memory]
+            message.on_connection_close()
+            return [*found, one.request in memory]
+
+    assert running(lab).call(held()) == [True, False]
+
+
+def test_a_body_that_breaks_http_is_one_refusal_of_its_request(lab: Integrator) -> None:
+    lab.get(REPORTS)  # so that the token is known
+    lines = (f"Authorization: Bearer {lab.token}", "X-Request-Id: broken", *IN_CHUNKS)
+    with caught_lines() as caught:
+        talk = raw.request(lab.service, f"POST {REPORTS}/$register", *lines, body=WRONG_CHUNK)
+        line = caught.of("broken")
+
+    assert (talk.statuses, talk.closed) == ([400], True)
+    assert (line["event"], line["route"], line["client"], line["codes"]) == (
+        "refused",
+        f"{REPORTS}/$register",
+        lab.client_id,
+        ["request-malformed"],
+    )
+    record = records_of_tenant(lab)[-1]
+    assert (record["action"], record["status"], record["request"]) == ("register", 400, "broken")
+
+
+def test_what_was_wrong_before_a_body_that_breaks_http_is_its_refusal(
+    service: RunningService,
+) -> None:
+    talk = raw.request(service, f"POST {REPORTS}/$register", *IN_CHUNKS, body=WRONG_CHUNK)
+
+    assert (talk.statuses, talk.closed) == ([401], True)
+
+
+def test_a_token_request_that_breaks_http_is_refused_as_oauth_does(
+    service: RunningService,
+) -> None:
+    talk = raw.request(service, "POST /oauth/token", IN_CHUNKS[1], body=WRONG_CHUNK)
+
+    assert (talk.statuses, talk.answer.json["error"]) == ([400], "invalid_request")
 
 
 def test_a_client_that_leaves_ends_its_request(lab: Integrator) -> None:

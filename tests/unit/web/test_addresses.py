@@ -42,6 +42,8 @@ def said(path: str, method: str = "GET") -> str:
         ("/fhir/r4/DiagnosticReport/$regster/", f"{TYPE}/$register"),
         ("/fhir/r4/DiagnosticReport/0b8ffb7e/history", f"{TYPE}/{{id}}/_history"),
         ("/fhir/DiagnosticReport", TYPE),
+        ("/fhir/DiagnosticReport/0b8ffb7e", f"{TYPE}/{{id}}"),
+        ("/fhir/stu3/DiagnosticReport/0b8ffb7e", f"{TYPE}/{{id}}"),
         ("/DiagnosticReport/0b8ffb7e", f"{TYPE}/{{id}}"),
         ("/fhir/R4/DiagnosticReport", TYPE),
         ("/baseR4/DiagnosticReport/$register", f"{TYPE}/$register"),
@@ -60,6 +62,12 @@ def said(path: str, method: str = "GET") -> str:
 )
 def test_the_nearest_address_is_named(path: str, meant: str) -> None:
     assert said(path) == f"there is nothing at this address: did you mean {meant}?"
+
+
+def test_of_several_addresses_with_one_end_the_first_is_named() -> None:
+    addresses = Addresses(("/fhir/r4/metadata", "/metadata", "/x/{}/metadata"))
+
+    assert str(addresses.refuse("GET", "/y/metadata")).endswith("did you mean /fhir/r4/metadata?")
 
 
 @pytest.mark.parametrize("path", ["/", "", "/favicon.ico", "/fhir", "/fhir/r4", "//", "/x" * 5000])
@@ -119,6 +127,7 @@ def test_nothing_that_was_sent_is_repeated(path: str) -> None:
         ("DELETE", f"{TYPE}/1", ["GET", "PATCH"], "a status such as entered-in-error"),
         ("DELETE", "/fhir/r4/Patient/1", ["GET"], "not supported here: nothing is deleted"),
         ("PUT", f"{TYPE}/1", ["GET", "PATCH"], "change elements by PATCH"),
+        ("PUT", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"], "here: use GET"),
         ("PATCH", "/fhir/r4/Patient/1", ["GET", "HEAD", "OPTIONS"], "here: use GET"),
         ("POST", f"{TYPE}/register", ["GET", "PATCH"], f"did you mean {TYPE}/$register?"),
         ("POST", f"{TYPE}/search", ["GET", "PATCH"], f"did you mean {TYPE}/_search?"),
@@ -133,6 +142,13 @@ def test_a_method_is_refused_with_what_to_use(
     method: str, path: str, methods: list[str], words: str
 ) -> None:
     assert words in str(ADDRESSES.refuse_method(method, path, methods))
+
+
+@pytest.mark.parametrize("methods", [["GET", "HEAD", "OPTIONS"], ["PATCH", "GET", "OPTIONS"]])
+def test_only_methods_that_lead_on_are_advised(methods: list[str]) -> None:
+    advised = str(ADDRESSES.refuse_method("POST", "/openapi.json", methods)).partition(": ")[2]
+
+    assert advised == ("use PATCH or GET" if "PATCH" in methods else "use GET")
 
 
 def test_what_cannot_be_changed_is_not_said_to_be_marked_as_an_error() -> None:

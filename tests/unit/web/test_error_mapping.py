@@ -8,10 +8,16 @@ from tornado.httputil import HTTPInputError
 from fhirpub import errors
 from fhirpub.errors import Issue
 from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
+from fhirpub.interactions.erased import IdentifierErased, ResourceErased
+from fhirpub.interactions.operations.execution import OperationFailed
 from fhirpub.problems import RequestProblem
 from fhirpub.web import error_mapping as mapping
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
-from fhirpub.web.message.content_negotiation import CompressedBody, NotAcceptable
+from fhirpub.web.message.content_negotiation import (
+    CompressedBody,
+    NotAcceptable,
+    UnsupportedMediaType,
+)
 
 DETAILS = RequestProblem.INTERNAL_ERROR
 
@@ -40,6 +46,23 @@ DETAILS = RequestProblem.INTERNAL_ERROR
         (errors.NotPossible("taken"), 409, "conflict"),
         (errors.StorageQuotaExceeded("tenant_bytes"), 403, "business-rule"),
         (errors.NoSuchRecord("endpoint", "a"), 404, "not-found"),
+        (errors.NoSuchResource("Patient", "a"), 404, "not-found"),
+        (errors.NoneMatches("x"), 404, "not-found"),
+        (ResourceErased("Patient", "a"), 410, "deleted"),
+        (IdentifierErased("Patient", "a"), 409, "deleted"),
+        (errors.OtherContent("Patient/a", ["name"]), 409, "duplicate"),
+        (errors.SeveralMatch("x"), 412, "multiple-matches"),
+        (errors.NotExpressible("Patient.name"), 406, "not-supported"),
+        (errors.QuotaExceeded("q", retry_after=7), 429, "throttled"),
+        (errors.Busy(retry_after=7), 503, "transient"),
+        (errors.SecretsUnavailable("x"), 503, "exception"),
+        (OperationFailed("page", "p"), 500, "exception"),
+        (UnsupportedMediaType("x"), 415, "not-supported"),
+        (errors.InvalidContent.because("x", details=DETAILS), 400, "exception"),
+        (errors.InvalidSearch.because("x", details=DETAILS), 400, "invalid"),
+        (errors.BrokenRule.because("x", details=DETAILS), 422, "business-rule"),
+        (errors.SearchTooCostly.beyond_budget(), 422, "too-costly"),
+        (errors.TooLarge.because("x", details=DETAILS), 413, "too-costly"),
     ],
 )
 def test_a_refusal_has_its_status_and_issue(

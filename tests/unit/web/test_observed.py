@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import copy_context
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 from uuid import uuid4
@@ -19,6 +20,7 @@ from fhirpub.errors import (
     TokenRefused,
 )
 from fhirpub.problems import ContentProblem
+from fhirpub.runtime import logging
 from fhirpub.runtime.tracing.spans import current_span
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.error_mapping import AddressNotPermitted
@@ -202,6 +204,53 @@ def test_a_fault_is_an_error_and_what_passes_a_warning(
 
     assert (line["event"], line["status"], line["level"]) == ("refused", status, level)
     assert line["milliseconds"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("problem", "status", "is_written"),
+    [(RuntimeError("a fault"), 200, True), (None, 200, False), (NotPermitted(), 403, True)],
+    ids=["fault", "answered", "refused"],
+)
+def test_without_lines_of_requests_what_went_wrong_has_one(
+    lab: Integrator, problem: Exception | None, status: int, *, is_written: bool
+) -> None:
+    async def use(one: Asked) -> None:
+        config = one.handler.services.config
+        config = replace(config, logs=replace(config.logs, requests=False))
+        one.handler.services = replace(one.handler.services, config=config)
+        one.handler.status, one.handler._is_sent = status, status >= 400
+        if problem is not None:
+            one.handler.note_problem(problem)
+        one.handler.note_end()
+
+    with caught_lines() as caught:
+        name = uuid4().hex
+        on_request(lab, use, headers={"X-Request-Id": name})
+
+    assert (name in caught.stream.getvalue()) is is_written
+
+
+def test_lines_of_refusals_are_sampled_by_their_reasons(
+    lab: Integrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds: list[str] = []
+
+    async def use(one: Asked) -> None:
+        del one.handler.caller  # lines with a client are not sampled
+        one.handler.fail(StoreUnavailable("a reason"))
+        await one.exchange.wait_ended()
+
+    def admits(_level: str, _event: str, kind: str) -> bool:
+        kinds.append(kind)
+        return True
+
+    with caught_lines():
+        lines = logging.request_lines()
+        assert lines is not None
+        monkeypatch.setattr(lines, "_admits", admits)
+        on_request(lab, use)
+
+    assert kinds == ["a reason"]
 
 
 def test_the_line_of_an_endpoint_names_it_by_its_kind(lab: Integrator) -> None:

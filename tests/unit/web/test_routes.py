@@ -161,6 +161,17 @@ def test_a_refused_method_names_those_that_are_allowed(
     assert bool(handler.forms) == bool(forms)
 
 
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+def test_another_method_of_oauth_is_refused_as_oauth_does(router: Router, path: str) -> None:
+    assert type(found(router, "GET", path)) is TokenMethodNotAllowedHandler
+
+
+def test_an_address_may_be_escaped_where_it_need_not_be(router: Router) -> None:
+    handler = found(router, "GET", f"{R4}/Diagnostic%52eport/%61%2d1")
+
+    assert (type(handler), handler._path_parameters) == (ReadHandler, ("a-1",))
+
+
 def test_a_batch_finds_the_handlers_of_its_entries(router: Router) -> None:
     handler = found(router, "POST", R4)
 

@@ -55,6 +55,9 @@ class EntryExchange:
         """Whether the answer is FHIR in JSON, or has no body."""
         return self.headers.get("Content-Type", FHIR_JSON) == FHIR_JSON
 
+    def decide(self) -> None:
+        """Note nothing: the request of an entry is complete when it is handed on."""
+
     def write_headers(
         self, start_line: ResponseStartLine, headers: AnswerHeaders, chunk: bytes = b""
     ) -> asyncio.Future[None]:

@@ -152,6 +152,7 @@ class CreateHandler(RegisterHandler):
         )
         if match is None:
             return False
+        await self.note_version(match)
         self.set_location(match)
         self.set_version_headers(match)
         wanted = self.return_preference("minimal", "representation")

@@ -72,7 +72,9 @@ class ReviseHandler(BodyHandler):
         revision = await compute_with(self.services, self.owner, work, bodies)
         if revision.version is None:
             return revision
-        return replace(revision, version=await self.audited(revision.version))
+        wants_nothing = self.return_preference("minimal") == "minimal"
+        status = HTTPStatus.NO_CONTENT if wants_nothing else HTTPStatus.OK
+        return replace(revision, version=await self.audited(revision.version, status=status))
 
     async def _respond(self, revised: Revised) -> None:
         await self.note_version(revised.version)

@@ -44,3 +44,15 @@ async def test_a_complete_body_counts_with_its_size_and_not_with_what_was_expect
     memory_budget.shrink(first, 10)
 
     assert memory_budget.acquire(second, 20, owner="lab") is None
+
+
+async def test_room_is_kept_for_the_oldest_body_of_unknown_size_and_for_no_other(
+    arrive: Arrive,
+) -> None:
+    memory_budget = MemoryBudget(90, patience_seconds=60, largest=40)
+    (oldest, _), (second, _), (third, _) = arrive(), arrive(), arrive()
+    memory_budget.acquire(oldest, 40, owner="lab")  # as much as is kept for it
+
+    found = [memory_budget.acquire(one, 10, owner="lab") for one in (second, third)]
+
+    assert found == [None, None]

@@ -13,7 +13,7 @@ from fhirpub.errors import StorageQuotaExceeded, StoreUnavailable
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.store_contract import a_version
 from fhirpub.web.admission import quota_exchange
-from tests.unit.web.admission.sharing import NOW, ONE, TENANT, Process, WatchedStore
+from tests.unit.web.admission.sharing import NOW, ONE, TENANT, THREE, Process, WatchedStore
 from tests.waiting import until
 
 
@@ -252,3 +252,14 @@ async def test_what_was_stored_before_the_store_is_asked_is_not_counted_twice(
     await process.exchange.exchange()
 
     assert (before, usage.stored) == (100, 0)  # the store has counted nothing
+
+
+async def test_what_was_sent_is_not_sent_again(clock: HandClock, store: WatchedStore) -> None:
+    process = Process(store, clock, client_bytes_per_day=10, tenant_bytes_per_day=10)
+    process.ticket().receive(3)
+    process.ticket(THREE).receive(4)
+
+    for _ in range(2):
+        await process.exchange.exchange()
+
+    assert [len(counts) for counts in store.put] == [4]

@@ -68,6 +68,26 @@ def test_others_learn_a_count_once_until_it_changes() -> None:
     assert first == window.unsent(NOW) == (START, START + MINUTE)
 
 
+def test_others_learn_that_a_count_went_down() -> None:
+    window = Window(MINUTE)
+    window.add(2, NOW)
+    window.mark_sent(a_count(period=START, used=2))
+
+    window.add(-1, NOW)
+
+    assert window.unsent(NOW) == (START, START + MINUTE)
+
+
+def test_of_a_new_period_nothing_was_sent() -> None:
+    window = Window(MINUTE)
+    window.add(2, NOW)
+    window.mark_sent(a_count(period=START, used=2))
+
+    window.add(2, NOW + MINUTE)
+
+    assert window.unsent(NOW + MINUTE) == (START + MINUTE, START + 2 * MINUTE)
+
+
 def test_a_count_that_was_sent_for_an_earlier_period_is_not_known_in_this_one() -> None:
     window = Window(MINUTE)
     window.add(2, NOW)

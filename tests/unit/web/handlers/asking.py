@@ -14,6 +14,7 @@ from tornado.iostream import IOStream
 from fhirpub.http.exchange import Exchange, Peer
 from fhirpub.interactions.context import Context
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.admission.memory_budget import MemoryBudget
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
 from fhirpub.web.handlers.body import BodyHandler
@@ -38,6 +39,20 @@ class Asked:
     @property
     def body_handler(self) -> BodyHandler:
         return cast("BodyHandler", self.handler)
+
+
+class NotingMemory(MemoryBudget):
+    """Memory for large answers, which notes how much is asked for, and the owner."""
+
+    def __init__(self) -> None:
+        super().__init__(_ROOM, patience_seconds=1)
+        self.asked_for: list[tuple[int, str]] = []
+
+    def acquire(
+        self, request: Request, size: int, *, expected: int = 0, owner: str = ""
+    ) -> Awaitable[None] | None:
+        self.asked_for.append((size, owner))
+        return super().acquire(request, size, expected=expected, owner=owner)
 
 
 class Places:

@@ -14,6 +14,7 @@ from fhirpub.config.audit import AuditConfig
 from fhirpub.config.settings import Config
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.testing.store_contract import a_version
+from fhirpub.web.admission.loop_turns import LoopTurns
 from tests.audit_trail import records_of_tenant
 from tests.bodies import document, register_body
 from tests.log_lines import caught_lines
@@ -108,6 +109,21 @@ def test_a_patient_that_is_read_comes_first_among_the_patients(lab: Integrator) 
     assert records_of_tenant(lab)[-1]["patients"] == [reference]
 
 
+def test_a_patient_that_refers_to_another_is_named_before_that_one(lab: Integrator) -> None:
+    body = b'{"resourceType":"Patient","link":[{"other":{"reference":"Patient/b"}}]}'
+    version = replace(a_version(), type="Patient", id="a", version=2, body=body)
+
+    async def noted() -> tuple[Any, Any]:
+        async with asked(lab, "GET", f"{REPORTS}/{NOWHERE}") as one:
+            await one.handler.note_version(version)
+            return one.handler._what, one.handler._patients
+
+    assert running(lab).call(noted()) == (
+        ("Patient/a/_history/2",),
+        ("Patient/a", "Patient/b"),
+    )
+
+
 def test_a_search_names_what_it_found_and_each_patient_once(lab: Integrator) -> None:
     found = [register(lab) for _ in range(2)]
     lab.get(f"{REPORTS}?_include=DiagnosticReport:subject")
@@ -126,6 +142,44 @@ def test_a_search_for_patients_names_them_as_patients(lab: Integrator) -> None:
     record = records_of_tenant(lab)[-1]
 
     assert record["what"] == record["patients"] == [reference]
+
+
+def test_patients_of_what_was_found_are_named_beside_those_that_were_found(
+    lab: Integrator,
+) -> None:
+    found = [
+        b'{"resourceType":"Patient","id":"a"}',
+        b'{"resourceType":"DiagnosticReport","id":"r","subject":{"reference":"Patient/b"}}',
+    ]
+
+    async def noted() -> tuple[Any, Any]:
+        async with asked(lab, "GET", REPORTS) as one:
+            await one.handler.note_stored(found)
+            return one.handler._what, one.handler._patients
+
+    assert running(lab).call(noted()) == (
+        ("Patient/a", "DiagnosticReport/r"),
+        ("Patient/a", "Patient/b"),
+    )
+
+
+def test_a_change_that_was_announced_waits_for_a_turn_of_its_tenant(lab: Integrator) -> None:
+    owners: list[str] = []
+
+    class Noting(LoopTurns):
+        async def turn(self, owner: str) -> None:
+            owners.append(owner)
+
+    async def status() -> int:
+        services = replace(running(lab).services, loop_turns=Noting())
+        path = f"/webhooks/v1/endpoints/{NOWHERE}"
+        async with asked(lab, "DELETE", path, services=services) as one:
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
+
+    assert running(lab).call(status()) == 404
+    assert owners == [lab.tenant.id]
 
 
 def test_a_search_is_recorded_with_its_query_and_its_form(lab: Integrator) -> None:
@@ -222,10 +276,13 @@ def test_the_events_of_a_write_have_the_trace_of_its_request(
     assert running(lab).call(events()) == [wanted]
 
 
+@pytest.mark.parametrize("headers", [{}, {"Traceparent": TRACE}], ids=["no trace", "a trace"])
 @pytest.mark.parametrize("status", [200, 201])
-def test_the_record_of_a_write_is_part_of_its_version(lab: Integrator, status: int) -> None:
+def test_the_record_of_a_write_is_part_of_its_version(
+    lab: Integrator, status: int, headers: dict[str, str]
+) -> None:
     async def audit() -> Any:
-        async with asked(lab, "POST", f"{REPORTS}/$register") as one:
+        async with asked(lab, "POST", f"{REPORTS}/$register", headers) as one:
             return orjson.loads((await one.handler.audited(a_version(), status=status)).audit)
 
     record = running(lab).call(audit())

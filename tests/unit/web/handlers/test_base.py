@@ -194,6 +194,15 @@ def test_a_client_may_send_as_many_requests_as_the_rate_and_no_more(
     assert other.get(NOWHERE).status == 404
 
 
+def test_another_client_of_the_tenant_has_a_rate_of_its_own(bounded: RunningService) -> None:
+    first = bounded.integrator()
+    second = bounded.another_client(first.tenant)
+
+    found = [[lab.get(NOWHERE).status for _ in range(3)] for lab in (first, second)]
+
+    assert 429 not in [*found[0], *found[1]]
+
+
 def test_the_capability_statement_counts_for_no_quota(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,9 @@ from uuid import uuid4
 
 import pytest
 
+from fhirpub.config.settings import AuthConfig, Config, PluginsConfig
 from fhirpub.testing.service import Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.bodies import PDF, document, register_body
 from tests.erasing import Operator
 from tests.unit.web.handlers.asking import REPORTS, Asked, on_request
@@ -294,3 +297,49 @@ def test_a_document_of_a_report_that_was_erased_is_gone(
     Operator(service, lab).erase(f"DiagnosticReport/{report}")
 
     assert lab.get(place).status == 410
+
+
+def test_each_of_several_documents_is_itself(lab: Integrator) -> None:
+    contents = [PDF, b"%PDF-second", b"%PDF-third"]
+
+    paths = register(lab, *map(document, contents))
+
+    assert [lab.get(path).body for path in paths] == contents
+
+
+def test_a_document_is_recorded_with_the_version_that_has_it(lab: Integrator) -> None:
+    (path,) = register(lab)
+    lab.get(path)
+
+    record = records_of_tenant(lab)[-1]
+    name = path.rpartition("/")[2]
+    assert record["what"] == [
+        f"Binary/{name}",
+        f"DiagnosticReport/{name.partition('.')[0]}/_history/1",
+    ]
+    assert len(record["patients"]) == 1
+
+
+@pytest.fixture(scope="module")
+def of_two_types(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service in which scopes count, with two types that have documents."""
+    config = Config(
+        plugins=PluginsConfig(enabled=["diagnosticreport", "documentreference"]),
+        auth=AuthConfig(enforce_scopes=True),
+    )
+    with RunningService(tmp_path_factory.mktemp("two"), config=config) as service:
+        yield service
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"),
+    [("DiagnosticReport.r", 200), ("Binary.r", 200), ("DocumentReference.r", 403)],
+)
+def test_the_right_to_another_type_with_documents_is_none_to_this_document(
+    of_two_types: RunningService, scope: str, status: int
+) -> None:
+    owner = of_two_types.integrator(scopes=("system/*.cruds",))
+    (path,) = register(owner)
+    lab = of_two_types.another_client(owner.tenant, scopes=(f"system/{scope}",))
+
+    assert lab.get(path).status == status

@@ -301,3 +301,13 @@ def test_a_request_without_a_body_is_not_refused_for_bytes(counted: RunningServi
     send(lab, padded(1_000))
 
     assert lab.get(REPORTS).status == 200
+
+
+def test_a_gzip_stream_that_is_cut_before_its_first_byte_is_refused_as_such(
+    lab: Integrator,
+) -> None:
+    coded = gzip.compress(b"{}")[:10]
+
+    answer = lab.request("POST", f"{REPORTS}/$validate", coded, {"Content-Encoding": "gzip"})
+
+    assert (answer.status, answer.problems) == (400, ["gzip-invalid"])

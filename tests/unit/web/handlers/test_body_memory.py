@@ -251,3 +251,33 @@ def test_a_body_that_is_complete_gives_back_what_it_did_not_need(lab: Integrator
 
     path, headers = f"{REPORTS}/$validate", {"Transfer-Encoding": "chunked"}
     assert on_request(lab, use, "POST", path, headers) == (True, 100_000)
+
+
+def test_bytes_of_a_body_that_is_refused_count_in_no_quota(counted: RunningService) -> None:
+    lab = counted.integrator()
+
+    async def statuses() -> list[int]:
+        found = []
+        for kind, size in (("text/plain", 900), ("application/fhir+json", 900)):
+            given = {"Content-Type": kind, "Transfer-Encoding": "chunked"}
+            async with asked(lab, "POST", f"{REPORTS}/$validate", given) as one:
+                one.handler.data_received(b" " * size)
+                one.handler.run()
+                await one.exchange.wait_ended()
+                found.append(one.exchange.status)
+        return found
+
+    assert counted.call(statuses()) == [415, 400]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "identity"])
+def test_a_body_that_is_announced_too_large_is_refused_before_it_comes(
+    few: Integrator, coding: str
+) -> None:
+    given = {"Content-Encoding": coding, "Content-Length": str(MOST + 1)}
+
+    async def use(one: Asked) -> Exception | None:
+        return one.handler._refusal
+
+    refusal = on_request(few, use, "POST", f"{REPORTS}/$validate", given)
+    assert isinstance(refusal, TooLarge)

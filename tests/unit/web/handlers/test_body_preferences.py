@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from fhirpub.interactions.context import Context
+from fhirpub.runtime.stages import Stages
 from fhirpub.testing.service import Answer, Integrator
 from fhirpub.web.handlers.body import BodyHandler
 from fhirpub.web.handlers.placement import DENSE, LARGE, LARGE_STORED, VERY_LARGE
 from tests.bodies import register_body
-from tests.unit.web.handlers.asking import REPORTS, asked, running
+from tests.unit.web.handlers.asking import REPORTS, Places, asked, running
 
 VALIDATE = f"{REPORTS}/$validate"
 
@@ -238,3 +241,22 @@ def test_a_large_body_with_many_values_is_computed_as_a_whole(lab: Integrator) -
     body = b'{"data":"' + b"QUJD" * 30_000 + b'"' + b"," * (DENSE + 1)
 
     assert cut(lab, {}, body) is None
+
+
+def test_a_clock_that_is_not_the_real_one_holds_where_a_body_is_computed(lab: Integrator) -> None:
+    def work(context: Context, _body: bytes) -> Stages[int]:
+        yield
+        return context.clock()
+
+    async def found() -> int:
+        services = running(lab).services
+        places: Any = Places(services.context)
+        context = replace(services.context, clock=lambda: 5)
+        services = replace(services, context=context, threads=places, processes=places)
+        async with asked(lab, "POST", VALIDATE, services=services) as one:
+            stored = b"," * (DENSE + 1)
+            found = await one.body_handler.compute_chunks(work, [b"x"], stored=stored)
+            assert [place for place, _owner in places.seen] == ["process"]
+            return found
+
+    assert running(lab).call(found()) == 5

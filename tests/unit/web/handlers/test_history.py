@@ -8,6 +8,7 @@ import pytest
 
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
+from tests.panels import panel, result
 from tests.unit.web.handlers.asking import REPORTS, path_of
 
 AMENDED = {"resourceType": "DiagnosticReport", "status": "amended"}
@@ -70,3 +71,13 @@ def test_one_history_needs_the_right_to_read_and_all_that_to_search(
     found = [lab.get(f"{path}/_history").status for path in (f"{REPORTS}/x", REPORTS)]
 
     assert found == [one, every]
+
+
+def test_what_came_with_a_report_has_a_history_of_its_own(lab: Integrator) -> None:
+    lab.register(panel(uuid4().hex, result("r1", 1.0)))
+    name = lab.get("/fhir/r4/Observation").json["entry"][0]["resource"]["id"]
+
+    found = [lab.get(f"/fhir/r4/Observation{path}/_history").json for path in (f"/{name}", "")]
+
+    for history in found:
+        assert [entry["resource"]["id"] for entry in history["entry"]] == [name]

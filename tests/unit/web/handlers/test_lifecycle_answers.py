@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -11,11 +12,13 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import BlobInfo
 from fhirpub.testing.service import Integrator
+from fhirpub.web.admission.loop_turns import LoopTurns
+from fhirpub.web.error_mapping import TooSlow
 from fhirpub.web.handlers.placement import LARGE
 from fhirpub.web.message.response_body import BlobSlice, ResponseBody
 from tests.log_lines import caught_lines
 from tests.metrics import Moves
-from tests.unit.web.handlers.asking import REPORTS, Asked, on_request, running
+from tests.unit.web.handlers.asking import REPORTS, Asked, asked, on_request, running
 
 
 @pytest.mark.parametrize(("size", "pieces"), [(LARGE, 1), (LARGE + 1, 2), (3 * LARGE, 3)])
@@ -208,6 +211,90 @@ def test_the_time_of_a_body_ends_with_a_refusal_amid_it(lab: Integrator) -> None
         since = one.handler.services.body_timeout._since
         begun = one.request in since
         one.handler.refuse_now(StoreUnavailable("away"))
+        return begun, one.request in since
+
+    headers = {"Transfer-Encoding": "chunked"}
+    assert on_request(lab, use, "POST", f"{REPORTS}/$validate", headers) == (True, False)
+
+
+def test_a_client_that_reads_nothing_is_disconnected_and_is_no_fault(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bool, bool, bool, object]:
+        config = one.handler.services.config
+        config = replace(config, limits=replace(config.limits, body_seconds=0.01))
+        one.handler.services = replace(one.handler.services, config=config)
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        one.exchange._sent = never
+        one.handler.finish_with(ResponseBody([b"x" * 2 * LARGE], one.handler.read_pieces))
+        await one.handler._sending
+        ended = one.exchange._ended.done()
+        return ended, one.exchange.is_complete, never.cancelled(), one.handler._problem
+
+    assert on_request(lab, use) == (True, False, False, None)
+
+
+def test_a_request_is_answered_in_a_turn_of_its_tenant(lab: Integrator) -> None:
+    owners: list[str] = []
+
+    class Noting(LoopTurns):
+        def begin(self, owner: str, request: Callable[[], None]) -> None:
+            owners.append(owner)
+            super().begin(owner, request)
+
+    async def use() -> None:
+        services = replace(running(lab).services, loop_turns=Noting())
+        for path in (REPORTS, "/health/live"):
+            async with asked(lab, "GET", path, services=services) as one:
+                one.handler.run()
+                await one.exchange.wait_ended()
+
+    running(lab).call(use())
+    assert owners == [lab.tenant.id, ""]
+
+
+def test_each_byte_of_an_answer_is_sent_however_it_is_divided(lab: Integrator) -> None:
+    parts = [b"0123456789", bytes(range(256)) * 1_000, b"end"]
+
+    async def use(one: Asked) -> bytes:
+        one.handler.finish_with(ResponseBody(parts, one.handler.read_pieces))
+        await one.exchange.wait_ended()
+        return one.exchange.body or b""
+
+    assert on_request(lab, use) == b"".join(parts)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_body_has_its_time_until_it_is_complete(lab: Integrator, method: str) -> None:
+    async def use(one: Asked) -> tuple[bool, bool]:
+        since = one.handler.services.body_timeout._since
+        begun = one.request in since
+        one.handler.data_received(b"{}")
+        later = one.handler.answer()
+        complete = one.request in since
+        if later is not None:
+            await later
+        return begun, complete
+
+    path = REPORTS if method == "GET" else f"{REPORTS}/$validate"
+    assert on_request(lab, use, method, path, {"Content-Length": "2"}) == (True, False)
+
+
+def test_nothing_is_kept_of_a_body_that_was_refused_amid_it(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[object, list[bytes]]:
+        problem = TooSlow("it took too long")
+        one.handler.data_received(b"{")
+        one.handler.refuse_now(problem)
+        one.handler.data_received(b"}")
+        return one.handler._refusal is problem, one.body_handler.take_chunks()
+
+    headers = {"Transfer-Encoding": "chunked"}
+    assert on_request(lab, use, "POST", f"{REPORTS}/$validate", headers) == (True, [])
+
+
+def test_a_body_has_no_time_any_more_once_the_answer_is_certain(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[bool, bool]:
+        since = one.handler.services.body_timeout._since
+        begun = one.request in since
+        one.handler.decide()
         return begun, one.request in since
 
     headers = {"Transfer-Encoding": "chunked"}

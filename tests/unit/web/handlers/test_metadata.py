@@ -8,6 +8,7 @@ import pytest
 
 from fhirpub.fhir.strict_json import loads
 from fhirpub.testing.service import Integrator, RunningService
+from tests.unit.web.handlers.asking import REPORTS, asked
 
 METADATA, OPENAPI = "/fhir/r4/metadata", "/openapi.json"
 
@@ -52,3 +53,16 @@ def test_the_document_is_in_gzip_for_a_client_that_accepts_it(service: RunningSe
 
     assert coded.headers["content-encoding"] == "gzip"
     assert loads(gzip.decompress(coded.body)) == plain.json
+
+
+@pytest.mark.parametrize(("path", "is_counted"), [(METADATA, False), (REPORTS, True)])
+def test_reading_the_statement_counts_in_no_quota(
+    counted: RunningService, path: str, *, is_counted: bool
+) -> None:
+    lab = counted.integrator()
+
+    async def has_ticket() -> bool:
+        async with asked(lab, "GET", path) as one:
+            return one.handler.ticket is not None
+
+    assert counted.call(has_ticket()) is is_counted

@@ -13,6 +13,7 @@ from fhirpub.config.settings import AuthConfig, Config, PluginsConfig
 from fhirpub.testing.service import Integrator, RunningService
 from tests.audit_trail import read_chain
 from tests.bodies import register_body
+from tests.panels import panel, result
 from tests.plugin_examples import install
 from tests.unit.web.handlers.asking import REPORTS, path_of
 
@@ -28,11 +29,15 @@ def page(request):
     said = request.resource["status"] + str(sorted(request.parameters.items()))
     return OperationResult(body=said.encode(), styles=("{STYLE}",))
 
+def all_of(request):
+    return OperationResult(body=" ".join(sorted(request.included)).encode())
+
 @hookimpl
 def fhirpub_operations():
     count = OperationParameter(name="count", type="integer", meaning="M")
     return [
         trial("page", page, parameters=(count,)),
+        trial("all", all_of, includes=("DiagnosticReport:result",)),
         trial("plain", lambda request: OperationResult(body=b"plain"), on_instance=False),
     ]
 """
@@ -149,3 +154,18 @@ def test_an_operation_is_recorded_with_its_report_and_its_patient(
     assert (record["action"], record["status"]) == ("operation", 200)
     assert record["what"][0] == f"DiagnosticReport/{path.rpartition('/')[2]}/_history/1"
     assert len(record["patients"]) == 1
+
+
+@pytest.mark.parametrize(("letters", "status"), [("DiagnosticReport.r", 403), ("*.r", 200)])
+def test_an_operation_includes_and_records_what_the_caller_may_read(
+    serving: RunningService, lab: Integrator, letters: str, status: int
+) -> None:
+    made = lab.register(panel(uuid4().hex, result("r1", 1.0), result("r2", 2.0)))
+    reader = serving.another_client(lab.tenant, scopes=(f"system/{letters}",))
+
+    answer = reader.get(f"{path_of(made)}/$all")
+
+    record = read_chain(lab, lab.tenant.id)[-1]
+    assert (answer.status, len(record["what"])) == (status, 3 if status == 200 else 1)
+    if status == 200:
+        assert sorted(record["what"][1:]) == answer.body.decode().split()

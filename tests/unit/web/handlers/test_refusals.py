@@ -83,6 +83,17 @@ def test_a_browser_gets_the_page(service: RunningService, method: str) -> None:
     assert b"<!-- documentation -->" not in answer.body
 
 
+@pytest.mark.parametrize(
+    "accepted", [["TEXT/HTML"], ["image/png", "text/html"], ["*/*;q=0.1, Text/Html"]]
+)
+def test_html_is_asked_for_in_any_letters_and_in_any_header(
+    service: RunningService, accepted: list[str]
+) -> None:
+    talk = raw.request(service, "GET /", *(f"Accept: {one}" for one in accepted))
+
+    assert talk.answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
 def test_the_page_allows_its_own_style_only(service: RunningService) -> None:
     answer = service.request("GET", "/", headers=BROWSER)
 

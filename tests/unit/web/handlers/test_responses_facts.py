@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import orjson
 import pytest
 
-from fhirpub.errors import InvalidContent, Issue
+from fhirpub.errors import InvalidContent, Issue, NotPermitted
 from fhirpub.problems import ContentProblem
 from fhirpub.testing.service import Integrator
-from fhirpub.web.handlers.placement import DENSE, LARGE_STORED
+from fhirpub.web.handlers.placement import DENSE, LARGE, LARGE_STORED
 from tests.bodies import register_body
 from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import (
@@ -123,3 +124,96 @@ def test_an_answer_is_in_lines_only_for_those_who_ask_for_that(lab: Integrator) 
     )
 
     assert lines > 100 > plain == other
+
+
+def test_a_refusal_that_is_in_json_for_lack_of_another_form_says_so(lab: Integrator) -> None:
+    async def use(one: Asked) -> tuple[str, str]:
+        one.handler.response_type = "application/fhir+xml"
+        one.handler.fail(NotPermitted())
+        kind = orjson.loads(one.exchange.body or b"")["resourceType"]
+        return one.exchange.headers["Content-Type"], kind
+
+    found = on_request(lab, use, headers={"Accept": "image/png"})
+    assert found == ("application/fhir+json", "OperationOutcome")
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_a_version_is_in_lines_for_who_asks_for_that(lab: Integrator, form: str) -> None:
+    path = path_of(lab.register(register_body(uuid4().hex)))
+
+    plain, pretty = (
+        lab.get(f"{path}?_format={form}{more}").body for more in ("", "&_pretty=true")
+    )
+
+    assert pretty.count(b"\n") > 10 > plain.count(b"\n")
+
+
+def test_what_was_not_modified_is_kept_as_the_answer_is(lab: Integrator) -> None:
+    path = path_of(lab.register(register_body(uuid4().hex)))
+    first = lab.get(path)
+
+    known = lab.get(path, If_None_Match=first.headers["etag"])
+
+    assert (known.status, known.body) == (304, b"")
+    for name in ("cache-control", "vary", "etag", "last-modified"):
+        assert known.headers[name] == first.headers[name]
+
+
+@pytest.mark.parametrize(("size", "places"), [(LARGE, []), (LARGE + 1, ["thread"])])
+def test_a_large_answer_is_compressed_in_a_thread_of_its_tenant(
+    lab: Integrator, size: int, places: list[str]
+) -> None:
+    async def found() -> Any:
+        services = running(lab).services
+        noted: Any = Places(services.context)
+        services = replace(services, threads=noted)
+        given = {"Accept-Encoding": "gzip"}
+        async with asked(lab, "GET", REPORTS, given, services=services) as one:
+            one.handler.respond_serialized(b"x" * size)
+            await one.exchange.wait_ended()
+            return noted.seen, one.exchange.headers["Content-Encoding"]
+
+    seen, coding = running(lab).call(found())
+    assert seen == [(place, lab.tenant.id) for place in places]
+    assert coding == "gzip"
+
+
+def test_a_location_and_a_tag_are_those_of_the_version(lab: Integrator) -> None:
+    version: Any = SimpleNamespace(type="Patient", id="p", version=3, tag="t-3", updated=0)
+
+    async def use(one: Asked) -> tuple[str, str]:
+        one.handler.set_location(version)
+        one.handler.set_version_headers(version)
+        return one.handler.headers["Location"], one.handler.headers["ETag"]
+
+    location, tag = on_request(lab, use)
+    assert location == f"{lab.service.base_url}/fhir/r4/Patient/p/_history/3"
+    assert tag == 'W/"t-3"'
+
+
+def test_the_line_of_a_refusal_names_its_codes(lab: Integrator) -> None:
+    with caught_lines() as caught:
+        name = uuid4().hex
+        lab.get(f"{REPORTS}/unknown", X_Request_Id=name)
+        line = caught.of(name)
+
+    assert line["codes"] == ["resource-unknown"]
+
+
+@pytest.mark.parametrize("status", [200, 201])
+def test_an_answer_without_documents_has_its_status_too(lab: Integrator, status: int) -> None:
+    async def use(one: Asked) -> int:
+        one.handler.respond_with_documents(b"{}", {}, status=status)
+        return one.exchange.status
+
+    assert on_request(lab, use) == status
+
+
+@pytest.mark.parametrize("tags", [["1", "2"], ["2", "1"], ["2", "3"]])
+def test_a_tag_may_be_in_any_of_several_headers(lab: Integrator, tags: list[str]) -> None:
+    async def use(one: Asked) -> bool:
+        for tag in tags:
+            one.request.headers.add("If-None-Match", f'W/"{tag}"')
+        return one.handler.client_has("1")
+
+    assert on_request(lab, use) is ("1" in tags)

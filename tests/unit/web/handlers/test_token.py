@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 import pytest
 
 from fhirpub.config.settings import Config, ServerConfig
-from fhirpub.errors import StoreUnavailable, Throttled
+from fhirpub.errors import FhirpubError, StoreUnavailable, Throttled
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from fhirpub.web.error_mapping import TooSlow
+from fhirpub.web.error_mapping import MalformedRequest, TooSlow
 from fhirpub.web.handlers.token import OAuthHandler, binding
 from tests.log_lines import caught_lines
 from tests.unit.web.handlers.asking import named
@@ -174,9 +174,8 @@ def test_a_client_that_may_try_again_learns_when(
     assert found[3]["Retry-After"] == seconds
 
 
-def test_a_request_that_arrives_too_slowly_is_refused_as_such() -> None:
-    assert refusal(TooSlow("it took too long"))[:3] == (
-        408,
-        "invalid_request",
-        "it took too long",
-    )
+@pytest.mark.parametrize(("kind", "status"), [(TooSlow, 408), (MalformedRequest, 400)])
+def test_a_request_that_arrives_too_slowly_or_breaks_http_is_refused_as_such(
+    kind: type[FhirpubError], status: int
+) -> None:
+    assert refusal(kind("it went wrong"))[:3] == (status, "invalid_request", "it went wrong")

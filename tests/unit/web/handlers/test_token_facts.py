@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
 import pytest
 
+from fhirpub.errors import StoreUnavailable
 from fhirpub.testing.service import Integrator, RunningService
+from tests import raw
 from tests.audit_trail import read_chain
 from tests.unit.web.handlers.asking import asked, running
 from tests.unit.web.handlers.test_token import FORM, ask, form_of
@@ -48,6 +53,29 @@ def test_a_malformed_request_is_counted_in_the_chain_of_the_service(lab: Integra
     assert ask(lab, b"grant_type=x").status == 400
 
     assert tokens_in(lab, "") - before == {400: 1}
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"), [(KeyError("a fault"), 500), (StoreUnavailable("away"), 503)]
+)
+def test_a_request_that_the_service_fails_is_not_counted_as_refused(
+    lab: Integrator, problem: Exception, status: int
+) -> None:
+    async def grant(*_message: Any, **_more: Any) -> Any:
+        raise problem
+
+    async def found() -> int:
+        services = replace(running(lab).services, tokens=cast("Any", SimpleNamespace(grant=grant)))
+        async with asked(lab, "POST", "/oauth/token", FORM, services=services) as one:
+            one.handler.data_received(form_of(lab))
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
+
+    before = tokens_in(lab, "")
+
+    assert running(lab).call(found()) == status
+    assert tokens_in(lab, "") - before == {}
 
 
 def behind_a_proxy(lab: Integrator, certificate: str) -> tuple[int, Any]:
@@ -99,3 +127,47 @@ def test_scopes_of_the_trail_are_offered_where_there_is_one(
     scopes = running(lab).call(found())
     assert any("AuditEvent" in scope for scope in scopes) is enabled
     assert any("DiagnosticReport" in scope for scope in scopes)
+
+
+def test_scopes_of_all_that_can_be_found_are_offered(service: RunningService) -> None:
+    found = service.request("GET", "/.well-known/smart-configuration").json["scopes_supported"]
+
+    for name in ("DiagnosticReport", "Observation", "Specimen"):
+        assert any(scope.startswith(f"system/{name}.") for scope in found), name
+
+
+def test_a_token_is_bound_to_the_certificate_that_the_proxy_passes_on(lab: Integrator) -> None:
+    certificate = b"\x30\x01"
+
+    status, body = behind_a_proxy(lab, f":{base64.b64encode(certificate).decode()}:")
+
+    payload = body["access_token"].split(".")[1]
+    claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    digest = base64.urlsafe_b64encode(hashlib.sha256(certificate).digest()).rstrip(b"=")
+    assert (status, claims["cnf"]) == (200, {"x5t#S256": digest.decode()})
+
+
+def test_two_headers_with_credentials_are_refused(lab: Integrator) -> None:
+    pair = base64.b64encode(f"{lab.client_id}:{lab.client_secret}".encode()).decode()
+    audience = lab.service.config.auth.audience
+    body = f"grant_type=client_credentials&audience={audience}".encode()
+    lines = ("Content-Type: application/x-www-form-urlencoded", f"Content-Length: {len(body)}")
+
+    found = [
+        raw.request(
+            lab.service,
+            "POST /oauth/token",
+            *lines,
+            *[f"Authorization: Basic {pair}"] * count,
+            body=body,
+        ).status
+        for count in (1, 2)
+    ]
+
+    assert found == [200, 400]
+
+
+def test_credentials_in_the_address_are_refused(lab: Integrator) -> None:
+    answer = ask(lab, form_of(lab), f"/oauth/token?client_secret={lab.client_secret}")
+
+    assert (answer.status, answer.json["error"]) == (400, "invalid_request")

@@ -11,6 +11,7 @@ import pytest
 from fhirpub.config.quotas import QuotasConfig
 from fhirpub.config.settings import Config
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.bodies import SYSTEM, register_body
 from tests.panels import panel, result
 from tests.unit.web.handlers.asking import REPORTS, path_of
@@ -240,3 +241,33 @@ def test_an_update_counts_in_what_a_tenant_stores(narrow: RunningService) -> Non
     found = {lab.patch(path, body | {"status": "amended"}).status for _ in range(6)}
 
     assert 403 in found
+
+
+@pytest.mark.parametrize(
+    ("prefer", "status"),
+    [
+        ("return=minimal", 204),
+        ("return=nothing", 204),
+        ("return=representation", 200),
+        ("return=OperationOutcome", 200),
+    ],
+)
+def test_an_update_is_recorded_with_the_status_of_its_answer(
+    lab: Integrator, path: str, prefer: str, status: int
+) -> None:
+    answer = update(lab, path, Prefer=prefer)
+
+    record = records_of_tenant(lab)[-1]
+    assert (record["action"], record["status"]) == ("update", status)
+    assert answer.status == status
+
+
+def test_an_update_that_may_show_nothing_is_recorded_as_such(
+    strict_service: RunningService,
+) -> None:
+    owner = strict_service.integrator(scopes=("system/*.cruds",))
+    lab = strict_service.another_client(owner.tenant, scopes=("system/*.u",))
+
+    answer = update(lab, register(owner), Prefer="return=representation")
+
+    assert (answer.status, records_of_tenant(owner)[-1]["status"]) == (204, 204)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import uuid4
@@ -17,7 +18,14 @@ from fhirpub.testing.samples import a_version
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.audit_trail import records_of_tenant
 from tests.panels import panel, result
-from tests.unit.web.handlers.asking import REPORTS, Asked, on_request
+from tests.unit.web.handlers.asking import (
+    REPORTS,
+    Asked,
+    NotingMemory,
+    asked,
+    on_request,
+    running,
+)
 from tests.unit.web.handlers.test_update import register, update
 
 OBSERVATIONS = "/fhir/r4/Observation"
@@ -65,7 +73,7 @@ def test_an_update_leaves_one_record(lab: Integrator) -> None:
     update(lab, path)
 
     found = [(one["action"], one["status"]) for one in records_of_tenant(lab)]
-    assert found == [("register", 201), ("update", 200)]
+    assert found == [("register", 201), ("update", 204)]
 
 
 def test_an_outcome_of_an_update_has_the_remarks_on_its_content(lab: Integrator) -> None:
@@ -80,3 +88,20 @@ def test_an_outcome_of_an_update_has_the_remarks_on_its_content(lab: Integrator)
     headers = {"Prefer": "return=OperationOutcome"}
     found = on_request(lab, use, "PATCH", f"{REPORTS}/1", headers)
     assert found == ["accepted", "code-unknown"]
+
+
+def test_a_large_version_that_is_updated_takes_memory_of_its_tenant(lab: Integrator) -> None:
+    path = register(lab, conclusion="x y " * 20_000)
+    memory = NotingMemory()
+
+    async def status() -> int:
+        services = replace(running(lab).services, response_memory=memory)
+        async with asked(lab, "PATCH", path, services=services) as one:
+            one.handler.data_received(b'{"resourceType":"DiagnosticReport","status":"amended"}')
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
+
+    assert running(lab).call(status()) == 204
+    ((size, owner),) = memory.asked_for
+    assert (size >= 80_000, owner) == (True, lab.tenant.id)

@@ -54,6 +54,19 @@ def test_a_taken_identifier_is_reported_with_what_differs(
     assert ("conclusion" in said) is not same
 
 
+@pytest.mark.parametrize(("mode", "is_refused"), [("create", False), ("delete", True)])
+def test_what_is_tried_counts_also_where_the_patient_is_not_in_the_body(
+    lab: Integrator, mode: str, *, is_refused: bool
+) -> None:
+    first = lab.get(lab.register(register_body(uuid4().hex)).headers["location"]).json
+    body = register_body(uuid4().hex, subject=first["subject"])
+    del body["parameter"][0]
+
+    answer = validate(lab, body, f"?mode={mode}")
+
+    assert ("error" in [one["severity"] for one in answer.issues]) is is_refused
+
+
 def test_an_identifier_of_another_tenant_is_free(service: RunningService) -> None:
     value = uuid4().hex
     made = service.integrator().register(register_body(value))

@@ -277,3 +277,10 @@ def test_a_page_of_deliveries_names_the_next_one_with_the_same_query(
     assert "status=delivered" in first
     assert [one["sequence"] for one in following["deliveries"]] == [1]
     assert following["next"] is None
+
+
+def test_a_page_of_events_names_the_last_of_all(lab: Integrator, sent: str) -> None:
+    found = lab.get(f"{sent.removesuffix('/deliveries')}/events?limit=1").json
+
+    assert [event["sequence"] for event in found["events"]] == [1]
+    assert found["last_sequence"] == 3

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
-from tests.unit.web.handlers.asking import named
+from tests.audit_trail import records_of_tenant
+from tests.unit.web.handlers.asking import asked, named, running
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 JSON = {"Content-Type": "application/json"}
@@ -40,6 +43,17 @@ def test_an_added_endpoint_is_located_and_its_secret_is_shown_once(lab: Integrat
     assert added.headers["cache-control"] == "no-store"
     assert added.json["signing_secret"].startswith("whsec_")
     assert "signing_secret" not in lab.get(path).json
+
+
+@pytest.mark.parametrize("act", ["", ROTATE, "token:rotate"])
+def test_an_endpoint_whose_secrets_are_shown_is_named_in_the_record(
+    lab: Integrator, act: str
+) -> None:
+    made = add(lab, "https://93.184.215.14/hook").json
+    if act:
+        call(lab, "POST", f"{ENDPOINTS}/{made['id']}/{act}", {})
+
+    assert records_of_tenant(lab)[-1]["what"] == [f"Endpoint/{made['id']}"]
 
 
 def test_endpoints_are_listed_oldest_first(lab: Integrator) -> None:
@@ -227,3 +241,31 @@ def test_types_of_events_name_their_resource_if_they_have_one(lab: Integrator) -
     resources = {one["name"]: one["resource_type"] for one in known}
     assert resources["diagnostic_report.created"] == "DiagnosticReport"
     assert resources["endpoint.test"] is None
+
+
+@pytest.mark.parametrize("act", ["pause", "enable"])
+def test_an_endpoint_that_was_changed_is_answered_with_its_tag(lab: Integrator, act: str) -> None:
+    path = add(lab, "https://93.184.215.14/hook").headers["location"]
+
+    async def changed(tenant: str, endpoint_id: str) -> Any:
+        found = await running(lab).services.endpoints.endpoint(tenant, endpoint_id)
+        return replace(found, revision=7)
+
+    async def found() -> tuple[int, str]:
+        acts: Any = SimpleNamespace(**{act: changed})
+        services = replace(running(lab).services, endpoints=acts)
+        address = path.removeprefix(lab.service.base_url)
+        async with asked(lab, "POST", f"{address}/{act}", services=services) as one:
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status, one.exchange.headers["ETag"]
+
+    assert running(lab).call(found()) == (200, 'W/"7"')
+
+
+def test_all_schemas_that_events_share_are_shown(lab: Integrator) -> None:
+    shown = lab.get("/webhooks/v1/event-types").json["shared_schemas"]
+
+    known = running(lab).services.endpoints.event_types.shared
+    assert len(shown) > 1
+    assert [schema["$id"] for schema in shown] == [schema["$id"] for schema in known]

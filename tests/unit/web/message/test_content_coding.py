@@ -88,6 +88,17 @@ def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     assert not data or gzip.decompress(data) == decoded
 
 
+def test_all_that_came_counts_as_it_was_sent() -> None:
+    decoder, coded = GzipDecoder(), gzip.compress(b"{}" * 500)
+
+    for piece in pieces_of(coded, 7):
+        decoder.feed(piece)
+        while decoder.has_more:
+            decoder.decode(1_000)
+
+    assert decoder.received == len(coded)
+
+
 def test_an_empty_body_is_no_stream_that_was_cut() -> None:
     assert decode([]) == b""
 

@@ -44,6 +44,8 @@ from fhirpub.web.message.content_negotiation import (
         (f"{FHIR_XML};fhirVersion=4.0.1", FHIR_XML),
         (f"{FHIR_XML};fhirVersion=5.0, {FHIR_JSON};q=0.1", FHIR_JSON),
         (f"{FHIR_XML};q=2, {FHIR_JSON};q=0.1", FHIR_JSON),
+        (f"{FHIR_XML}, {FHIR_JSON};q=0.5, {FHIR_XML};q=0.2", FHIR_XML),
+        (f"{FHIR_XML};q=0.2, {FHIR_JSON};q=0.5, {FHIR_XML}", FHIR_XML),
         ("text/html, application/xml;q=0.9, */*;q=0.8", FHIR_XML),
     ],
 )

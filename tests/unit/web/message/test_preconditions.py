@@ -36,7 +36,10 @@ def test_a_tag_of_the_current_version_matches(values: list[str]) -> None:
     check_if_match(values, 3)
 
 
-@pytest.mark.parametrize(("values", "named"), [(['W/"2"'], "2"), (['"1", "2"'], "1")])
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [(['W/"2"'], "2"), (['"1", "2"'], "1"), (['"7", "2"'], "7"), (['"2", "7"'], "2")],
+)
 def test_an_earlier_version_was_replaced(values: list[str], named: str) -> None:
     with pytest.raises(VersionReplaced) as refused:
         check_if_match(values, 3)

@@ -48,6 +48,15 @@ def attachments(blobs: Mapping[str, BlobInfo]) -> dict[str, object]:
     return {"resourceType": "DiagnosticReport", "presentedForm": forms, "conclusion": "x"}
 
 
+def test_what_is_short_is_sent_together_also_behind_what_is_long() -> None:
+    body = ResponseBody([bytes(70_000), *[b"short"] * 9, bytes(66_000), b"end"], Kept().read)
+
+    async def sizes() -> list[int]:
+        return [len(piece) async for piece in body.pieces()]
+
+    assert asyncio.run(sizes()) == [65_536, 70_000 - 65_536 + 45 + 65_536, 66_000 - 65_536 + 3]
+
+
 @given(st.lists(st.integers(0, 200_000), max_size=4))
 def test_documents_stand_where_they_were(sizes: list[int]) -> None:
     kept = Kept()

@@ -14,6 +14,17 @@ def wanted(name: str) -> list[str]:
     return (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
+def of_tags(lines: Iterable[str], *tags: str) -> list[str]:
+    """Return the lines of the operations that have one of these tags."""
+    kept, found = False, []
+    for line in lines:
+        if not line.startswith("  "):
+            kept = any(line.endswith(f" [{tag}]") for tag in tags)
+        if kept:
+            found.append(line)
+    return found
+
+
 def operations(document: Any) -> Iterator[str]:
     """Yield each operation: its names, scopes, parameters, body, and answers with headers."""
     for path, methods in sorted(document["paths"].items()):

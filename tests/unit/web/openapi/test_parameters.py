@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.openapi.parameters import tries
+from tests.bodies import register_body
 from tests.unit.web.openapi import described
+
+REPORT = "DiagnosticReport"
 
 
 def test_what_operations_share_is_described_as_it_is_wanted(document: Any) -> None:
@@ -52,3 +58,17 @@ def test_a_search_has_the_parameters_of_its_page(document: Any) -> None:
     assert reports["_total"]["enum"] == ["none", "estimate", "accurate"]
     assert {"_count", "_cursor", "_elements", "_sort", "_summary", "_total"} <= events.keys()
     assert events["_total"]["enum"] == ["none"]
+
+
+def test_what_can_be_tried_is_the_one_value_that_is_not_refused(
+    service: RunningService, lab: Integrator
+) -> None:
+    tried = {one["name"]: one["schema"]["enum"] for one in tries(service.services, REPORT)}
+
+    assert tried.keys() == {"mode", "profile"}
+    for name, values in tried.items():
+        (value,) = values
+        for sent, wanted in ((value, "information"), (f"{value}x", "error")):
+            path = f"/fhir/r4/{REPORT}/$validate?{urlencode({name: sent})}"
+            issues = lab.request("POST", path, register_body("R-1")).issues
+            assert issues[-1]["severity"] == wanted, (name, sent)

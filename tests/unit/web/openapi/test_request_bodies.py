@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fhirpub.testing.service import Integrator
+from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.web.openapi.request_bodies import _contained, _update, example_of
 from tests.unit.web.handlers.asking import REPORTS, path_of
 from tests.unit.web.openapi import described
 
@@ -98,3 +100,32 @@ def test_a_registration_names_which_entries_it_needs_and_which_repeat(document: 
         "Any number of each: observation, specimen, serviceRequest, practitioner."
     )
     assert entries["minItems"] == 3
+
+
+def test_what_nothing_refers_to_is_not_contained_in_an_example(service: RunningService) -> None:
+    whole = service.services.types["DiagnosticReport"]
+    apart = replace(whole, example={**whole.example, "subject": {"display": "somebody"}})
+
+    kinds = [
+        {one["resourceType"] for one in _contained(each)["contained"]} for each in (whole, apart)
+    ]
+
+    assert kinds[0] - kinds[1] == {"Patient"}
+
+
+def test_a_type_without_an_example_has_none(service: RunningService) -> None:
+    plain = replace(service.services.types["DiagnosticReport"], example={})
+
+    assert (example_of(plain), _contained(plain)) == ({}, {})
+
+
+def test_an_update_may_name_each_form_of_an_element_that_can_be_updated(
+    service: RunningService, document: Any
+) -> None:
+    whole = service.services.types["DiagnosticReport"]
+    schema = document["components"]["schemas"]["DiagnosticReport"]
+
+    fields = _update(replace(whole, updatable=frozenset({"status", "effective[x]"})), schema)
+
+    named = {"effectiveDateTime", "effectivePeriod", "status"}
+    assert fields["properties"].keys() == {"resourceType", *named}

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+from fhirpub.fhir.strict_json import loads
+from fhirpub.web.openapi.webhook_events import event_schemas
+from tests.openapi_references import followed
+
+SCHEMAS = Path(__file__).parents[4] / "schemas" / "events"
+"""Those that are shared have names without a dot."""
 
 HEADERS = [
     *("webhook-id", "webhook-timestamp", "webhook-signature", "X-Webhook-Signature"),
@@ -44,3 +53,37 @@ def test_a_client_takes_members_that_it_does_not_know(document: Any) -> None:
 
     for name in ("DiagnosticReportCreatedEvent", "EndpointTestEvent", "EnvelopeEvent"):
         assert schemas[name].get("additionalProperties") is not False
+
+
+def test_each_reference_of_a_schema_leads_to_another(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    inner = {name for name in schemas if name.startswith("CompositionEvent.")}
+
+    assert followed(document)
+    assert {name.rpartition(".")[2] for name in inner} == {
+        *("identifier", "author", "Coding", "CodeableConcept", "Period", "Reference")
+    }
+
+
+def test_a_schema_demands_what_the_shared_one_demands_too(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    shared, own = schemas["EnvelopeEvent"], schemas["DiagnosticReportCreatedEvent"]
+
+    assert {*shared["required"]} <= {*own["required"]}
+    assert shared["properties"].keys() <= own["properties"].keys()
+
+
+def test_references_from_one_schema_to_another_lead_into_the_document() -> None:
+    found = {path: loads(path.read_bytes()) for path in sorted(SCHEMAS.glob("*.json"))}
+    shared = {path: schema for path, schema in found.items() if path.stem.count(".") == 1}
+    own = [schema for path, schema in found.items() if path not in shared]
+    known: Any = SimpleNamespace(
+        shared=list(shared.values()), all=[SimpleNamespace(schema=schema) for schema in own]
+    )
+
+    described = event_schemas(known)
+
+    assert len(shared) == 3
+    leads = followed({"components": {"schemas": {"Anything": {}, **described}}})
+    assert "#/components/schemas/CompositionEvent.identifier" in leads
+    assert not [reference for reference in leads if "urn:" in reference]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import RunningService
 from fhirpub.web.handlers.audit.bundle import make_bundle
@@ -67,3 +69,22 @@ def test_events_are_a_bundle_of_a_search(service: RunningService) -> None:
     made = bundle(service, EVENT)
 
     assert (made["resourceType"], made["type"]) == ("Bundle", "searchset")
+
+
+@pytest.mark.parametrize(
+    ("search", "names"),
+    [
+        (("", ""), {"resourceType", "id", "meta", "recorded", "outcome"}),
+        (("data", ""), {"resourceType", "id", "meta", "recorded", "outcome"}),
+        (("", "outcome"), {"resourceType", "id", "meta", "recorded", "outcome"}),
+        (("", "id"), {"resourceType", "id", "meta", "recorded"}),
+    ],
+)
+def test_a_part_of_an_event_says_that_it_is_one(
+    service: RunningService, search: tuple[str, str], names: set[str]
+) -> None:
+    (entry,) = bundle(service, EVENT, search=search)["entry"]
+
+    tags = [tag["code"] for tag in entry["resource"]["meta"].get("tag", [])]
+    assert entry["resource"].keys() == names
+    assert tags == (["SUBSETTED"] if any(search) else [])

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
+import orjson
 import pytest
 
 from fhirpub.fhir.times import http_date
+from fhirpub.runtime.clock import DAY_MS
 from fhirpub.testing.service import Answer, Integrator, RunningService
 from tests.audit_trail import (
     AUDITOR,
@@ -20,6 +24,7 @@ from tests.audit_trail import (
     fill,
     records_of_tenant,
 )
+from tests.unit.web.handlers.asking import asked
 
 RECORDS = [
     a_record("read", what=(REPORT,), at=NOON),
@@ -122,6 +127,7 @@ def test_pages_lead_from_one_to_the_next(auditor: Integrator) -> None:
     assert "_count=1" in links(pages[0])["self"]
     assert "_cursor=" not in links(pages[0])["self"]
     assert "_cursor=" in links(pages[1])["self"]
+    assert ["_count=1" in links(page)["self"] for page in pages] == [True] * len(ACTIONS)
 
 
 @pytest.mark.parametrize("change", ["&subtype=read", "x"])
@@ -214,3 +220,49 @@ def test_reading_the_trail_is_recorded_without_the_events(service: RunningServic
 
     assert [one["action"] for one in records] == ["audit.search", "audit.search", "audit.read"]
     assert ["what" in one for one in records[:2]] == [False, False]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_search_that_finds_events_is_recorded_without_them(
+    service: RunningService, method: str
+) -> None:
+    lab = service.integrator(scopes=AUDITOR)
+    lab.get(f"{EVENTS}/x")
+    assert len(records_of_tenant(lab)) == 1  # they are in the trail now
+
+    if method == "GET":
+        answer = lab.get(f"{EVENTS}?subtype=audit.read")
+    else:
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = lab.request("POST", f"{EVENTS}/_search", b"subtype=audit.read", kind)
+
+    assert actions_found(answer) == ["audit.read"]
+    record = records_of_tenant(lab)[-1]
+    assert (record["action"], "what" in record) == ("audit.search", False)
+
+
+@pytest.mark.parametrize(("moment", "count"), [("2027-01-15T08:00:01Z", 3), ("2027-02-15", 0)])
+def test_what_is_about_a_time_is_measured_from_now(
+    auditing: RunningService, auditor: Integrator, moment: str, count: int
+) -> None:
+    async def found() -> Any:
+        services = auditing.services
+        context = replace(services.context, clock=lambda: NOON + 10 * DAY_MS)
+        services = replace(services, context=context)
+        async with asked(auditor, "GET", f"{EVENTS}?date=ap{moment}", services=services) as one:
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return orjson.loads(one.exchange.body or b"")
+
+    assert len(auditing.call(found()).get("entry", [])) == count
+
+
+def test_a_page_has_as_many_events_as_were_asked_for(auditing: RunningService) -> None:
+    auditor = auditing.integrator("Many", scopes=AUDITOR)
+    usual = auditing.config.fhir.page_size
+    fill(auditing, auditor.tenant.id, [a_record(at=NOON + number) for number in range(usual + 2)])
+
+    found = len(actions_found(auditor.get(EVENTS)))
+    more = len(actions_found(auditor.get(f"{EVENTS}?_count={usual + 1}")))
+
+    assert (found, more) == (usual, usual + 1)

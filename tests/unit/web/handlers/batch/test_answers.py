@@ -10,6 +10,7 @@ import pytest
 from tornado.httputil import ResponseStartLine
 from tornado.iostream import IOStream
 
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Exchange, Headers
 from fhirpub.web.handlers.batch.answers import EntryAnswer, answer_of, batch_response
 from fhirpub.web.handlers.batch.exchange import AnswerBytes, EntryExchange
@@ -113,6 +114,17 @@ async def test_a_path_begins_at_the_bundle(stream: IOStream, before: str, after:
     answer = answer_of(written(stream, outcome(before), 400), place=4, fhir_url=URL)
 
     assert expressions(answer) == [[after]]
+
+
+async def test_all_paths_of_an_issue_begin_at_the_bundle(stream: IOStream) -> None:
+    places = ["Patient.name[0]", "Patient.name[1]", "x"]
+    issue = {"severity": "error", "code": "value", "expression": places}
+    body = dumps({"resourceType": "OperationOutcome", "issue": [issue]})
+
+    answer = answer_of(written(stream, body, 400), place=2, fhir_url=URL)
+
+    whole = "Bundle.entry[2].resource"
+    assert expressions(answer) == [[f"{whole}.name[0]", f"{whole}.name[1]", "x"]]
 
 
 async def test_an_issue_without_a_path_gets_none(stream: IOStream) -> None:

@@ -15,6 +15,7 @@ from fhirpub.testing.service import Integrator
 from fhirpub.web.admission.memory_budget import MemoryBudget
 from tests.batches import BASE, TYPE, UNKNOWN, bundle, entry, registering, send, statuses
 from tests.unit.web.handlers.asking import asked, running
+from tests.waiting import until
 
 READ = entry("GET", f"{TYPE}/{UNKNOWN}")
 
@@ -142,3 +143,26 @@ def test_entries_do_not_begin_once_the_client_has_left(lab: Integrator) -> None:
 
 def test_a_batch_needs_a_token(lab: Integrator) -> None:
     assert lab.service.request("POST", BASE, dumps(bundle(READ))).status == 401
+
+
+def test_a_batch_whose_client_leaves_while_it_waits_for_memory_does_nothing(
+    lab: Integrator,
+) -> None:
+    value = uuid4().hex
+
+    async def answered() -> list[Any]:
+        memory = MemoryBudget(10, patience_seconds=60)
+        services = replace(running(lab).services, batch_memory=memory)
+        async with asked(lab, "GET", "/health/live") as other:
+            memory.acquire(other.request, 10, owner="other")
+            async with asked(lab, "POST", BASE, services=services) as one:
+                one.handler.data_received(dumps(bundle(registering(value))))
+                one.handler.run()
+                await until(lambda: one.request in memory._queue)
+                one.exchange.stream.close()
+                memory.release(other.request)
+                await one.exchange.wait_ended()
+                return [one.exchange.status, one.handler in services.in_flight]
+
+    assert running(lab).call(answered()) == [0, False]
+    assert lab.get(f"{BASE}/{TYPE}?_summary=count").json["total"] == 0

@@ -160,6 +160,15 @@ def test_a_body_is_announced_with_its_type_and_length() -> None:
     assert (headers["Content-Type"], headers["Content-Length"]) == ("application/fhir+json", "2")
 
 
+def test_a_patch_is_announced_with_the_type_of_its_form() -> None:
+    exchange = cast("EntryExchange", SimpleNamespace())
+    body = Body(b"[]", "application/json-patch+json", is_resource=False)
+
+    made = request_of(entry("PATCH"), "/fhir/r4/Patient", body, HTTPHeaders(), exchange)
+
+    assert made.headers["Content-Type"] == "application/json-patch+json"
+
+
 def test_a_head_is_asked_as_a_get() -> None:
     assert [asked(entry(name), HTTPHeaders()).method for name in ("HEAD", "PATCH")] == [
         "GET",
@@ -179,6 +188,16 @@ def test_a_condition_that_is_not_evaluated_is_refused_at_its_place() -> None:
 
     assert [one.expression for one in refused.value.issues] == [f"{AT}.request.ifNoneExist"]
     assert problem(refused)[0] == "condition-unsupported"
+
+
+def test_all_conditions_that_are_not_evaluated_are_refused_together() -> None:
+    handler = cast("BaseHandler", SimpleNamespace(conditions=frozenset({"If-Match"})))
+
+    with pytest.raises(InvalidContent) as refused:
+        check_conditions(entry(ifNoneMatch="a", ifMatch="b", ifNoneExist="c"), handler, AT)
+
+    places = [one.expression.rpartition(".")[2] for one in refused.value.issues]
+    assert places == ["ifNoneMatch", "ifNoneExist"]
 
 
 def test_an_instant_becomes_a_date_of_http() -> None:

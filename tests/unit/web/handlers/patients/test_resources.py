@@ -110,8 +110,9 @@ def test_a_patient_is_read_with_the_right_to_it_or_to_what_it_came_with(
         ("system/Encounter.r", False),
     ],
 )
+@pytest.mark.parametrize("suffix", ["", "/_history"])
 def test_a_patient_is_shown_only_with_the_right_to_the_type_of_its_statement(
-    lab: Integrator, path: str, scope: str, *, may: bool
+    lab: Integrator, path: str, scope: str, suffix: str, *, may: bool
 ) -> None:
     async def use(one: Asked) -> int:
         handler = cast("Any", one.handler)
@@ -120,4 +121,14 @@ def test_a_patient_is_shown_only_with_the_right_to_the_type_of_its_statement(
         return one.exchange.status
 
     with nullcontext() if may else pytest.raises(NotPermitted):
-        assert on_request(lab, use, path=path) == 200
+        assert on_request(lab, use, path=path + suffix) == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [("", 1), ("?_since=2020-01-01T00:00:00Z", 1), ("?_since=2999-01-01T00:00:00Z", 0)],
+)
+def test_the_statements_about_a_patient_are_those_that_are_asked_for(
+    lab: Integrator, path: str, query: str, count: int
+) -> None:
+    assert len(lab.get(f"{path}/_history{query}").json.get("entry", [])) == count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -10,14 +11,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.config.settings import Config, FhirConfig
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.register import Registration
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.testing.store_contract import a_version
-from fhirpub.web.handlers.registrations.comparison import replay_headers
+from fhirpub.web.handlers.placement import LARGE_STORED
+from fhirpub.web.handlers.registrations.comparison import compare, replay_headers
 from tests.bodies import register_body
 from tests.metrics import Moves
 from tests.panels import panel, result
-from tests.unit.web.handlers.asking import running
+from tests.unit.web.handlers.asking import REPORTS, Places, asked, running
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,18 @@ def test_another_value_of_a_result_is_other_content(refusing: RunningService) ->
     assert found == [201, 201, 409]
 
 
+def test_another_value_of_the_last_result_is_other_content(refusing: RunningService) -> None:
+    lab, value = refusing.integrator(), uuid4().hex
+
+    found = [
+        lab.register(panel(value, result("r1", 1.0), result("r2", 1.0), result("r3", size)))
+        for size in (1.0, 2.0)
+    ]
+
+    assert [answer.status for answer in found] == [201, 409]
+    assert found[1].issues[0]["diagnostics"].endswith("what differs: Observation.valueQuantity")
+
+
 def test_other_content_is_counted_also_where_it_is_not_refused(lab: Integrator) -> None:
     moves, value = Moves(running(lab)), uuid4().hex
 
@@ -115,3 +130,27 @@ def test_other_content_is_logged_by_its_elements_and_without_their_values(lab: I
     assert (line["log_level"], line["type"]) == ("warning", "DiagnosticReport")
     assert (line["elements"], line["client"]) == ("conclusion", lab.client_id)
     assert "Lovelace" not in str(line)
+
+
+@pytest.mark.parametrize("large", ["first", "repeated", "member"])
+def test_where_versions_are_compared_follows_from_all_that_is_compared(
+    lab: Integrator, large: str
+) -> None:
+    content = {"resourceType": "DiagnosticReport", "meta": {}}
+    small = replace(a_version(), body=dumps(content), parts=b"{}")
+    big = replace(small, body=dumps({**content, "conclusion": "x" * (LARGE_STORED + 1)}))
+    first = big if large == "first" else small
+    repeated = big if large == "repeated" else small
+    if large == "member":
+        repeated = replace(repeated, members=(replace(big, id="m"),))
+
+    async def found() -> list[tuple[str, str]]:
+        services = running(lab).services
+        places: Any = Places(services.context)
+        services = replace(services, threads=places, processes=places)
+        async with asked(lab, "POST", f"{REPORTS}/$register", services=services) as one:
+            await compare(one.body_handler, first, repeated)
+        seen: list[tuple[str, str]] = places.seen
+        return seen
+
+    assert running(lab).call(found()) == [("process", lab.tenant.id)]

@@ -66,6 +66,18 @@ def test_other_content_has_the_first_answer_too(lab: Integrator, value: str, siz
     assert total(lab, value) == 1
 
 
+@pytest.mark.parametrize(("conclusion", "count"), [("One", 0), ("Two", 1)])
+def test_other_content_is_counted_as_such(
+    lab: Integrator, value: str, conclusion: str, count: int
+) -> None:
+    moves = Moves(running(lab))
+
+    for said in ("One", conclusion):
+        lab.register(register_body(value, conclusion=said))
+
+    assert moves.by("other_content_total") == count
+
+
 def test_the_answer_to_a_repetition_is_the_first_also_after_an_update(
     lab: Integrator, value: str
 ) -> None:

@@ -30,6 +30,19 @@ def test_a_registration_and_its_repetition_leave_a_record_each(
     assert first["patients"] == second["patients"]
 
 
+@pytest.mark.parametrize("wanted", ["minimal", "representation"])
+def test_what_meets_a_condition_is_recorded_with_its_patient(
+    lab: Integrator, value: str, wanted: str
+) -> None:
+    create(lab, value)
+    condition = f"identifier={SYSTEM}|{value}"
+    create(lab, uuid4().hex, If_None_Exist=condition, Prefer=f"return={wanted}")
+
+    first, met = records_of_tenant(lab)
+    assert (met["action"], met["status"]) == ("register", 200)
+    assert (met["what"], met["patients"]) == (first["what"], first["patients"])
+
+
 @pytest.mark.parametrize("before", ["", "?", "DiagnosticReport?", f"{REPORTS}?"])
 def test_a_condition_may_be_written_as_an_address(
     lab: Integrator, value: str, before: str
@@ -40,6 +53,29 @@ def test_a_condition_may_be_written_as_an_address(
 
     assert met.status == 200
     assert met.headers["location"] == first.headers["location"]
+
+
+@pytest.mark.parametrize(("state", "status"), [("final", 200), ("amended", 201)])
+def test_conditions_of_the_header_and_of_the_url_must_both_be_met(
+    lab: Integrator, value: str, state: str, status: int
+) -> None:
+    create(lab, value)
+
+    condition = f"identifier={SYSTEM}|{value}"
+    answer = create(lab, uuid4().hex, f"?status={state}", If_None_Exist=condition)
+
+    assert answer.status == status
+
+
+@pytest.mark.parametrize("before", ["", "DiagnosticReport?"])
+def test_a_value_in_a_condition_may_have_a_question_mark(
+    lab: Integrator, value: str, before: str
+) -> None:
+    first = create(lab, f"{value}?b")
+
+    met = create(lab, uuid4().hex, If_None_Exist=f"{before}identifier={SYSTEM}|{value}?b")
+
+    assert (met.status, met.headers["location"]) == (200, first.headers["location"])
 
 
 @pytest.mark.parametrize(

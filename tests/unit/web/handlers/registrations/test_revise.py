@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from tests.audit_trail import records_of_tenant
 from tests.bodies import register_body
 from tests.panels import panel, result
 from tests.unit.web.handlers.asking import REPORTS, named, path_of
@@ -41,6 +42,16 @@ def test_a_revision_is_the_next_version_of_the_report_and_its_results(
     assert answer.headers["location"] == f"{path}/_history/2"
     found = lab.get("/fhir/r4/Observation").json["entry"][0]["resource"]
     assert found["valueQuantity"]["value"] == 2.0
+
+
+@pytest.mark.parametrize(("prefer", "status"), [("minimal", 204), ("representation", 200)])
+def test_a_revision_is_recorded_with_the_status_of_its_answer(
+    lab: Integrator, value: str, path: str, prefer: str, status: int
+) -> None:
+    answer = revise(lab, path, panel(value, result("r1", 2.0)), Prefer=f"return={prefer}")
+
+    record = records_of_tenant(lab)[-1]
+    assert (answer.status, record["action"], record["status"]) == (status, "revise", status)
 
 
 def test_the_same_content_makes_no_version(lab: Integrator, value: str, path: str) -> None:

@@ -13,8 +13,9 @@ from fhirpub.fhir.strict_json import dumps
 from fhirpub.testing.service import Integrator, RunningService
 from fhirpub.web.admission.quotas import Ticket
 from tests.audit_trail import records_of_tenant
+from tests.bodies import register_body
 from tests.panels import panel, result
-from tests.unit.web.handlers.asking import asked
+from tests.unit.web.handlers.asking import NotingMemory, asked, path_of, running
 from tests.unit.web.handlers.registrations.test_revise import registered, revise
 
 
@@ -69,3 +70,26 @@ def test_a_revision_leaves_one_record_and_so_does_one_that_changes_nothing(
 
     found = [(one["action"], one["status"]) for one in records_of_tenant(lab)]
     assert found == [("register", 201), ("revise", 200), ("revise", 200)]
+
+
+def test_a_large_version_that_is_revised_takes_memory_of_its_tenant(
+    lab: Integrator, value: str
+) -> None:
+    large = {"conclusion": "x y " * 20_000}
+    path = path_of(lab.register(register_body(value, **large)))
+    body = dumps(register_body(value, **large, status="amended"))
+    memory = NotingMemory()
+
+    async def status() -> int:
+        services = replace(running(lab).services, response_memory=memory)
+        given = {"If-Match": "*"}
+        path_of_it = path.removeprefix(lab.service.base_url) + "/$revise"
+        async with asked(lab, "POST", path_of_it, given, services=services) as one:
+            one.handler.data_received(body)
+            one.handler.run()
+            await one.exchange.wait_ended()
+            return one.exchange.status
+
+    assert running(lab).call(status()) == 200
+    ((size, owner),) = memory.asked_for
+    assert (size >= 80_000, owner) == (True, lab.tenant.id)
