@@ -21,6 +21,8 @@ from tests.hl7v2.messages import SETTINGS, message
 
 MOMENT = 1_772_448_300_000
 """2 March 2026, 10:45 UTC."""
+LARGE = message() + b"x" * (65_736 - len(message()))
+"""A message of 200 bytes more than one read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ async def listening(
 ) -> AsyncIterator[tuple[Listener, int]]:
     networks: list[Network] = [ipaddress.ip_network(each) for each in allowed]
     limits = Limits(
-        message_bytes=2_000,
+        message_bytes=100_000,
         connections=connections,
         idle=idle,
         arrival=arrival,
@@ -165,7 +167,7 @@ async def test_what_is_no_message_is_logged_and_the_next_one_accepted() -> None:
 async def test_a_message_without_memory_is_refused_and_the_connection_closed() -> None:
     async with listening(held(), memory=10) as (listener, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(START + message())
+        writer.write(START + LARGE)
 
         answer = await reader.read()
 
@@ -176,16 +178,34 @@ async def test_a_message_without_memory_is_refused_and_the_connection_closed() -
 
 
 async def test_memory_is_free_again_after_each_message() -> None:
+    receiver = held(may=False)
+    async with listening(receiver) as (listener, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(START + LARGE + END)
+        await receiver.begun.wait()
+        assert listener.memory.free == 10**6 - 200
+        receiver.may.set()
+        await reader.readuntil(END)
+        writer.write(START + LARGE + END)
+        await reader.readuntil(END)
+
+        writer.write(START + message() + END)
+        await reader.readuntil(END)
+
+        assert listener.memory.free == 10**6
+        writer.close()
+
+
+async def test_the_memory_of_a_message_is_free_again_when_its_sender_has_gone() -> None:
     async with listening(held()) as (listener, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        raw = START + message() + END
-        writer.write(raw[:20])
-        while listener.memory.free == 10**6:
-            await asyncio.sleep(0)  # until the first part has arrived
-        writer.write(raw[20:])
-        await reader.readuntil(END)
-        writer.write(raw)
-        await reader.readuntil(END)
+        writer.write(START + LARGE)
+        async with asyncio.timeout(30):
+            while listener.memory.free == 10**6:
+                await asyncio.sleep(0)  # until it has arrived
+
+        writer.write_eof()
+        assert await reader.read() == b""
 
         assert listener.memory.free == 10**6
         writer.close()

@@ -51,3 +51,39 @@ def test_a_pdf_is_recognized(field: str) -> None:
     (report,) = resources(message(pid(), obr(), obx({2: "ED", 5: field})), "diagnosticReport")
 
     assert report["presentedForm"][0]["contentType"] == "application/pdf"
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({5: "10^3", 6: ""}, "Hemoglobin: 10^3"),
+        ({2: "SN", 5: "^10^^5", 6: ""}, "Hemoglobin: 10 5"),
+        ({2: "SN", 5: ">^100~^5^-^10", 6: ""}, "Hemoglobin: >100\n5-10"),
+        ({2: "XPN", 5: "Ashdown^Juniper", 6: ""}, "Hemoglobin: Ashdown^Juniper"),
+        ({5: "5.2", 6: "10^9/L"}, "Hemoglobin: 5.2 10^9/L"),
+        ({5: "5.2", 6: "10*9/L^billions^UCUM"}, "Hemoglobin: 5.2 billions"),
+        ({5: "5.2", 6: "", 8: "H^High^HL70078~A"}, "Hemoglobin: 5.2 [High\nA]"),
+    ],
+)
+def test_numbers_in_the_rendered_document_do_not_run_together(
+    fields: dict[int, str], line: str
+) -> None:
+    (report,) = resources(message(pid(), obr(), obx(fields)), "diagnosticReport")
+
+    text = base64.b64decode(report["presentedForm"][0]["data"]).decode()
+    assert text == f"Blood count\n{line}\n"
+
+
+def test_a_text_as_document_may_have_a_mark_that_is_not_escaped() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: "^TEXT^PLAIN^A^one & two"}))
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert base64.b64decode(report["presentedForm"][0]["data"]) == b"one & two"
+
+
+def test_of_several_documents_each_one_that_cannot_be_read_is_refused() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: f"^AP^PDF^Base64^{PDF}~^AP^PDF^Base64^%%%"}))
+
+    with pytest.raises(Unusable, match=r"OBX\[1\]-5: ED-5 must be"):
+        mapped(raw)
