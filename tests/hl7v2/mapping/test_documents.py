@@ -7,6 +7,7 @@ import hashlib
 
 import pytest
 
+from fhirpub_hl7v2.mapping.documents import add_remark
 from fhirpub_hl7v2.problems import Unusable
 from tests.hl7v2.messages import mapped, message, obr, obx, pid, report_of, resources
 
@@ -30,7 +31,14 @@ def test_a_pdf_is_the_document_of_the_report_and_no_result() -> None:
 
 
 @pytest.mark.parametrize(
-    "field", ["^AP^PDF^Base64^%%%", "^AP^PDF^Base64^", "^AP^^Base64^QQ==", "^AP^PDF^Other^QQ=="]
+    "field",
+    [
+        "^AP^PDF^Base64^%%%",
+        "^AP^PDF^Base64^QUJD%",
+        "^AP^PDF^Base64^",
+        "^AP^^Base64^QQ==",
+        "^AP^PDF^Other^QQ==",
+    ],
 )
 def test_a_document_that_cannot_be_read_is_a_problem(field: str) -> None:
     with pytest.raises(Unusable, match=r"OBX\[1\]-5"):
@@ -87,3 +95,34 @@ def test_of_several_documents_each_one_that_cannot_be_read_is_refused() -> None:
 
     with pytest.raises(Unusable, match=r"OBX\[1\]-5: ED-5 must be"):
         mapped(raw)
+
+
+def test_a_remark_is_added_to_a_rendered_document_and_its_title_stays() -> None:
+    (document,) = report_of({})["presentedForm"]
+
+    changed = add_remark(document)
+
+    text = base64.b64decode(document["data"]) + (
+        b"The report has other results, which were sent before.\n"
+    )
+    assert changed == {
+        "contentType": document["contentType"],
+        "title": "Blood count",
+        "data": base64.b64encode(text).decode(),
+        "hash": hashlib.sha256(text).hexdigest(),
+    }
+
+
+def test_a_text_that_was_sent_gets_no_remark() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: "^TEXT^PLAIN^A^one"}))
+    (report,) = resources(raw, "diagnosticReport")
+    (document,) = report["presentedForm"]
+
+    assert add_remark(document) == document
+
+
+@pytest.mark.parametrize("field", ["^AP^pdf^base64^QUJD", "^AP^PDF^hex^414243", "^TEXT^^A^ABC"])
+def test_names_of_types_and_encodings_are_in_any_case(field: str) -> None:
+    (report,) = resources(message(pid(), obr(), obx({2: "ED", 5: field})), "diagnosticReport")
+
+    assert base64.b64decode(report["presentedForm"][0]["data"]) == b"ABC"

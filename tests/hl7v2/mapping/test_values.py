@@ -121,11 +121,11 @@ def test_a_range_of_numbers_may_have_one_limit(text: str, found: dict[str, Any])
 
 
 def test_several_codes_are_codings_of_one_concept() -> None:
-    found = value("CWE", "A^Group A^99LOC~B^Group B^99LOC~C^Group B^99LOC")
+    found = value("CWE", "A^Group Z^99LOC~B^Group B^99LOC~C^Group B^99LOC")
 
     concept = found["valueCodeableConcept"]
     assert [one["code"] for one in concept["coding"]] == ["A", "B", "C"]
-    assert concept["text"] == "Group A; Group B"
+    assert concept["text"] == "Group Z; Group B"
 
 
 @pytest.mark.parametrize("kind", ["CNE", "CF"])
@@ -240,6 +240,12 @@ def test_a_known_flag_is_a_code(flag: str) -> None:
 @pytest.mark.parametrize("flag", ["high", "hh", "**", "W2"])
 def test_another_flag_is_a_text(flag: str) -> None:
     assert observation({8: flag})["interpretation"] == [{"text": flag}]
+
+
+def test_each_flag_is_kept() -> None:
+    flags = observation({8: "H~odd"})["interpretation"]
+
+    assert (flags[0]["coding"][0]["code"], flags[1]) == ("H", {"text": "odd"})
 
 
 def test_a_result_has_its_method() -> None:

@@ -1,0 +1,161 @@
+"""Times, coding systems and assigning authorities, at the edges of what senders write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fhirpub_hl7v2.mapping.context import Context
+from fhirpub_hl7v2.problems import Unusable
+from tests.hl7v2.messages import (
+    SETTINGS,
+    mapped,
+    message,
+    obr,
+    observation,
+    obx,
+    pid,
+    report_of,
+    resources,
+)
+
+NO_OFFSET = {7: "20260302"}
+
+
+def moment(text: str, msh: dict[int, str] | None = None) -> str:
+    raw = message(pid(), obr({7: "", 22: ""}), obx({2: "TS", 5: text, 6: ""}), msh=msh)
+    (made,) = resources(raw, "observation")
+    return str(made["valueDateTime"])
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [
+        ("20260302081500-0330", "2026-03-02T08:15:00-03:30"),
+        ("20260302081500+0545", "2026-03-02T08:15:00+05:45"),
+        ("20260302081500-0000", "2026-03-02T08:15:00+00:00"),
+        ("2026-03-02T08:15:00-03:30", "2026-03-02T08:15:00-03:30"),
+        ("20260302081500.123456-0330", "2026-03-02T08:15:00-03:30"),
+        ("20260302081500.1", "2026-03-02T08:15:00+01:00"),
+        ("2026030208", "2026-03-02"),
+        ("202603", "2026-03"),
+        ("2026", "2026"),
+    ],
+)
+def test_a_time_has_its_own_offset_or_that_of_the_header(sent: str, found: str) -> None:
+    assert moment(sent) == found
+
+
+@pytest.mark.parametrize("offset", ["-0330", "+0545", "+0000"])
+def test_the_offset_of_the_header_is_that_of_times_without_one(offset: str) -> None:
+    found = moment("20260302081500", {7: f"20260302104500{offset}"})
+
+    assert found == f"2026-03-02T08:15:00{offset[:3]}:{offset[3:]}"
+
+
+def test_without_an_offset_in_the_header_the_time_zone_of_the_settings_counts() -> None:
+    assert moment("20260702081500", NO_OFFSET) == "2026-07-02T08:15:00+02:00"
+
+
+def test_a_time_of_local_mean_time_is_refused() -> None:
+    raw = message(pid(), obr({7: "185001011200", 22: ""}), obx(), msh=NO_OFFSET)
+
+    with pytest.raises(Unusable, match=r"OBR\[1\]-7: must be a time such as"):
+        mapped(raw)
+
+
+def test_a_time_without_any_offset_is_refused_with_a_way_out() -> None:
+    raw = message(pid(), obr({22: ""}), obx(), msh=NO_OFFSET)
+
+    with pytest.raises(Unusable, match=r"OBR\[1\]-7: has no offset: set \[message\] time_zone"):
+        mapped(raw, replace(SETTINGS, time_zone=""))
+
+
+# Codes
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        ("A^^99LOC^B^Bee^99X", "Bee"),
+        ("A^Ay^99LOC^B^Bee^99X", "Ay"),
+        ("A^^99LOC^B^^99X", "A"),
+        ("^^^B", "B"),
+    ],
+)
+def test_a_display_goes_before_each_code_as_text(sent: str, text: str) -> None:
+    made = observation({2: "CWE", 5: sent, 6: ""})
+
+    assert made["valueCodeableConcept"]["text"] == text
+
+
+def test_each_coding_has_the_system_of_its_own_name() -> None:
+    made = observation({2: "CWE", 5: "1-8^One^LN^2^Two^SCT", 6: ""})
+
+    systems = [one["system"] for one in made["valueCodeableConcept"]["coding"]]
+    assert systems == ["http://loinc.org", "http://snomed.info/sct"]
+
+
+@pytest.mark.parametrize(
+    ("name", "system"),
+    [
+        ("99Loc", "urn:x:local"),
+        ("99LOC", ""),
+        ("LN", "urn:x:own"),
+        ("ln", "http://loinc.org"),
+        ("HL70078", "urn:x:flags"),
+        ("hl70001", "http://terminology.hl7.org/CodeSystem/v2-0001"),
+        ("1.2.840", "urn:oid:1.2.840"),
+    ],
+)
+def test_a_coding_system_is_first_looked_up_in_the_settings(name: str, system: str) -> None:
+    codes = {"99Loc": "urn:x:local", "LN": "urn:x:own", "HL70078": "urn:x:flags"}
+
+    assert Context(replace(SETTINGS, codes=codes)).coding_system(name) == system
+
+
+# Assigning authorities
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["7^^1.2.3^ISO", "7^X^1.2.3", "7^X&1.2.3", "7^X&1.2.3&ISO", "7^&1.2.3", "7^1.2.3"],
+)
+def test_an_authority_with_an_oid_may_be_components_or_parts(number: str) -> None:
+    identifier = {"system": "urn:oid:1.2.3", "value": "7"}
+
+    assert report_of({3: number})["identifier"] == [identifier]
+
+
+def others(number: str) -> dict[str, Any]:
+    settings = replace(SETTINGS, authorities={"*": "https://a.example/", "LIS": "urn:x:lis"})
+    (identifier,) = report_of({3: number}, settings=settings)["identifier"]
+    return dict(identifier)
+
+
+def systems(*numbers: str) -> list[str]:
+    return [others(number)["system"] for number in numbers]
+
+
+def test_two_authorities_never_share_a_system() -> None:
+    found = systems("7^a/b", "7^a b", "7^a^b^c", "7^x^b^a", "7^x^b", "7^*", "7^LIS", "7^lis")
+
+    assert len(set(found)) == len(found)
+    assert found[:3] == [
+        "https://a.example/a%2Fb",
+        "https://a.example/a%20b",
+        "https://a.example/c/b",
+    ]
+
+
+def test_a_number_of_an_unknown_authority_has_not_the_system_of_numbers_without_one() -> None:
+    settings = replace(SETTINGS, report_system="urn:x:reports")
+
+    with pytest.raises(Unusable, match="names no assigning authority that is known"):
+        report_of({3: "7^X"}, settings=settings)
+    assert report_of({3: "7"}, settings=settings)["identifier"][0]["system"] == "urn:x:reports"
