@@ -77,7 +77,7 @@ async def test_a_stored_value_of_any_of_its_numbers_is_kept() -> None:
 
 
 async def test_if_something_else_is_refused_nothing_is_kept() -> None:
-    refusal = outcome(fixed("DiagnosticReport.category"), issue("value-required", "x"))
+    refusal = outcome(fixed("DiagnosticReport.category"), issue("value-required"))
     service = Canned(different(), found(stored(category=[])), response(422, refusal))
 
     delivery = await deliver(service.publisher, report())
