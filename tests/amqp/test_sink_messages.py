@@ -107,6 +107,7 @@ async def test_an_endpoint_may_name_its_exchange(sink: EventSink, receiver: Smal
     await sink.send(EVENT)
 
     assert [message.exchange for message in receiver.messages] == ["reports", EXCHANGE]
+    assert {message.routing_key for message in receiver.messages} == {EVENT.event_type}
 
 
 async def test_the_settings_name_the_exchange_of_other_endpoints(receiver: SmallBroker) -> None:

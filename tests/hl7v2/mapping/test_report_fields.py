@@ -89,12 +89,13 @@ def test_a_number_with_the_code_has_that_of_the_sender_or_else_its_text(
     assert report_of({4: code}, settings=settings)["identifier"][0]["value"] == value
 
 
-def test_a_report_refers_to_each_specimen_and_result() -> None:
+def test_a_report_refers_to_each_specimen_and_a_result_to_none_of_several() -> None:
     blood = segment("SPM", {4: "BLD"})
     raw = message(pid(), obr(), obx(), obx({4: "2"}), blood, blood)
 
     (report,) = resources(raw, "diagnosticReport")
 
+    assert ["specimen" in one for one in resources(raw, "observation")] == [False, False]
     assert [one["reference"] for one in report["specimen"]] == [
         "Specimen/specimen-1",
         "Specimen/specimen-2",

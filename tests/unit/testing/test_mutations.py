@@ -50,6 +50,7 @@ def test_what_is_put_into_a_list_leaves_its_other_items() -> None:
     found = [*near_misses(body, {})]
 
     lists = [mutant["a"] for mutant in found if isinstance(mutant.get("a"), list)]
+    lists = [one for one in lists if not all(isinstance(item, dict) for item in one)]
     assert {"a": body["a"][1:]} in found
     assert {"a": body["a"][:2]} in found
     assert any(len(one) == 3 and one[1:] == body["a"][1:] != one for one in lists)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ class Living:
 
 
 def test_tables_of_the_settings_complete_and_replace_the_usual_ones(tmp_path: Path) -> None:
-    settings = {
+    settings: dict[str, dict[str, Any]] = {
         "server": {"drain_seconds": 99, "workers": 3},
         "storage": {"url": f"sqlite:///{tmp_path}/other.db"},
         "logs": {"level": "debug"},
@@ -74,7 +75,7 @@ def test_tables_of_the_settings_complete_and_replace_the_usual_ones(tmp_path: Pa
 
 
 def test_the_settings_of_the_caller_stay_as_they_are(tmp_path: Path) -> None:
-    settings: dict[str, dict[str, object]] = {"server": {"drain_seconds": 99}}
+    settings: dict[str, dict[str, Any]] = {"server": {"drain_seconds": 99}}
 
     ServiceProcess(tmp_path, settings=settings)
 

@@ -106,9 +106,13 @@ def test_a_url_of_the_service_is_a_path_of_it(caller: Integrator, receiver: Rece
 def test_each_underscore_in_the_name_of_a_header_is_a_hyphen(
     caller: Integrator, receiver: Receiver, method: str
 ) -> None:
-    arguments = ("/x",) if method == "get" else ({},) if method == "register" else ("/x", {})
+    arguments: dict[str, tuple[Any, ...]] = {
+        "get": ("/x",),
+        "register": ({},),
+        "patch": ("/x", {}),
+    }
 
-    getattr(caller, method)(*arguments, If_None_Match='W/"1"', Prefer="x")
+    getattr(caller, method)(*arguments[method], If_None_Match='W/"1"', Prefer="x")
 
     headers = sent(receiver).headers
     assert (headers["if-none-match"], headers["prefer"]) == ('W/"1"', "x")
@@ -222,10 +226,8 @@ def test_it_has_the_clock_the_store_and_the_settings_that_it_is_given(tmp_path: 
 
 
 def test_what_its_start_raises_is_raised_in_the_test_and_its_port_is_free(tmp_path: Path) -> None:
-    @asynccontextmanager
-    async def failing(_config: Config, **_options: Any) -> AsyncIterator[Store]:
+    def failing(_config: Config, **_options: Any) -> Any:
         raise LookupError("no store")
-        yield
 
     running = RunningService(tmp_path, open_store=failing)
 
