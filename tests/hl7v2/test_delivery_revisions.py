@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from fhirpub_hl7v2.delivery import Delivery, deliver
 from fhirpub_hl7v2.mapping.reports import Report
 from tests.canned import Canned, created, different, found, issue, outcome, response, stored
-from tests.hl7v2.messages import mapped, message, obr, obx, pid, segment
+from tests.hl7v2.messages import SETTINGS, mapped, message, obr, obx, pid, segment
 
 
 def report(*others: str) -> Report:
@@ -160,3 +162,14 @@ async def test_the_issues_of_a_registration_are_those_of_its_delivery() -> None:
     delivery = await deliver(service.publisher, report())
 
     assert [each["severity"] for each in delivery.issues] == ["information", "warning"]
+
+
+async def test_the_search_escapes_the_marks_of_a_system_too() -> None:
+    settings = replace(SETTINGS, authorities={**SETTINGS.authorities, "LIS": "urn:x$1,2"})
+    (made,) = mapped(message(), settings)
+    service = Canned(different(), found())
+
+    await deliver(service.publisher, made)
+
+    query = parse_qs(urlsplit(service.calls[1].url).query)
+    assert query["identifier"] == ["urn:x\\$1\\,2|NQ-1001"]

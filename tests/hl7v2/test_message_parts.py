@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub_hl7v2.message import parse
+from fhirpub_hl7v2.message import parse, split_messages
 from tests.hl7v2.messages import message, obr, observation, obx, pid, resources
 
 
@@ -26,3 +26,17 @@ def test_an_escaped_character_is_one_of_the_set_in_any_case(name: str) -> None:
 
 def test_escaped_bytes_of_no_character_stop_no_message() -> None:
     assert observation({2: "ST", 5: "a\\XFF\\b"})["valueString"] == "a\ufffdb"
+
+
+@pytest.mark.parametrize("end", [b"\r\x1c\r", b"\x1c\r", b"\r\n\x1c\n"])
+def test_frames_in_a_file_are_no_part_of_its_messages(end: bytes) -> None:
+    one = message().rstrip(b"\r")
+
+    assert split_messages(b"\x0b" + one + end + b"\x0b" + one + end) == [one + b"\r"] * 2
+
+
+@pytest.mark.parametrize("line", ["FHS|^~\\&", "BHS|^~\\&", "BTS|1", "FTS|1"])
+def test_a_batch_around_messages_is_no_part_of_them(line: str) -> None:
+    around = line.encode() + b"\r"
+
+    assert split_messages(around + message() + around) == [message()]

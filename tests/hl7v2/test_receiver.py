@@ -185,6 +185,7 @@ async def test_problems_of_each_report_are_reported() -> None:
     answer = await receive(TWO, response(403), response(403))
 
     assert [problem.place for problem in answer.problems] == ["OBR[1]", "OBR[2]"]
+    assert answer.text == str(answer.problems[0])
 
 
 async def test_what_keeps_the_service_away_is_logged() -> None:

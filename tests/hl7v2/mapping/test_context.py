@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub_hl7v2.mapping.context import Context
+from fhirpub_hl7v2.mapping.context import Context, uri
 from fhirpub_hl7v2.problems import Unusable
 from tests.hl7v2.messages import (
     SETTINGS,
@@ -117,6 +117,26 @@ def test_a_coding_system_is_first_looked_up_in_the_settings(name: str, system: s
     codes = {"99Loc": "urn:x:local", "LN": "urn:x:own", "HL70078": "urn:x:flags"}
 
     assert Context(replace(SETTINGS, codes=codes)).coding_system(name) == system
+
+
+@pytest.mark.parametrize(
+    ("identifier", "system"),
+    [
+        ("1.2.840", "urn:oid:1.2.840"),
+        ("2.0", "urn:oid:2.0"),
+        ("1.2.840x", ""),
+        ("1.02", ""),
+        ("3.1", ""),
+        ("1.", ""),
+        ("5E0B4F7A-8A38-4D07-9A6C-0D1E4C0F7A11", "urn:uuid:5e0b4f7a-8a38-4d07-9a6c-0d1e4c0f7a11"),
+        ("5e0b4f7a-8a38-4d07-9a6c-0d1e4c0f7a11x", ""),
+        ("https://a.example", "https://a.example"),
+        ("https://a.example x", ""),
+        ("lab", ""),
+    ],
+)
+def test_only_an_oid_a_uuid_or_a_uri_is_a_system(identifier: str, system: str) -> None:
+    assert uri(identifier) == system
 
 
 # Assigning authorities

@@ -51,6 +51,16 @@ def test_a_result_has_its_own_time_or_that_of_the_report(own: str, found: str) -
     assert observation({14: own})["effectiveDateTime"] == found
 
 
+def test_a_result_has_method_and_range() -> None:
+    made = observation({7: "12-16", 17: "AUTO^Automated^99LOC"})
+
+    assert made["method"]["text"] == "Automated"
+    unit = {"unit": "g/dL", "system": "http://unitsofmeasure.org", "code": "g/dL"}
+    assert made["referenceRange"] == [
+        {"low": {"value": 12, **unit}, "high": {"value": 16, **unit}, "text": "12-16"}
+    ]
+
+
 # Status
 
 

@@ -137,3 +137,9 @@ def test_both_given_names_are_kept() -> None:
     assert patient_of({5: "Ashdown^Juniper^May"})["name"] == [
         {"family": "Ashdown", "given": ["Juniper", "May"]}
     ]
+
+
+def test_an_identifier_without_a_value_is_none() -> None:
+    found = patient_of({3: "^^^REG^MR~4^^^REG^MR~5^^^REG"})["identifier"]
+
+    assert [one["value"] for one in found] == ["4", "5"]

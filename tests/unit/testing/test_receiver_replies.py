@@ -65,6 +65,9 @@ def test_a_function_chooses_by_the_request_until_replies_are_set_again(
     receiver.answer_by(lambda received: Reply(status=200, body=received.body * 2))
     assert post(connection, b"ab") == (200, b"abab")
 
+    receiver.answer_by(lambda received: Reply(status=201, body=received.body))
+    assert post(connection, b"ab") == (201, b"ab")
+
     receiver.answer(Reply(status=202))
 
     assert post(connection, b"ab") == (202, b"")
@@ -175,4 +178,13 @@ def test_a_reset_connection_is_reset(receiver: Receiver) -> None:
     receiver.answer(Reply(misbehaviour="reset"))
 
     with pytest.raises(ConnectionResetError):
+        raw(receiver)
+
+
+def test_it_has_ended_when_its_block_ends() -> None:
+    with Receiver() as receiver:
+        raw(receiver)
+
+    assert not receiver._thread.is_alive()
+    with pytest.raises(ConnectionRefusedError):
         raw(receiver)
