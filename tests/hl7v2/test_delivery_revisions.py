@@ -68,8 +68,9 @@ async def test_specimens_of_the_message_stand_before_those_that_stay() -> None:
     ]
 
 
-async def test_a_stored_value_of_any_of_its_numbers_is_kept() -> None:
-    known = observation("o-1", "old/1", "NQ-1001/718-7", valueBoolean=True)
+@pytest.mark.parametrize("other", ["AA/1", "old/1"])
+async def test_a_stored_value_of_any_of_its_numbers_is_kept(other: str) -> None:
+    known = observation("o-1", other, "NQ-1001/718-7", valueBoolean=True)
     (made,) = mapped(message(pid(), obr(), obx({5: "", 6: ""})))
     service = Canned(different(), found(stored(), known), revised())
 

@@ -94,11 +94,16 @@ def test_a_display_goes_before_each_code_as_text(sent: str, text: str) -> None:
     assert made["valueCodeableConcept"]["text"] == text
 
 
-def test_each_coding_has_the_system_of_its_own_name() -> None:
-    made = observation({2: "CWE", 5: "1-8^One^LN^2^Two^SCT", 6: ""})
+def test_each_coding_has_the_system_of_its_own_name_and_its_own_display() -> None:
+    made = observation({2: "CWE", 5: "1-8^One^LN^2^Two^SCT^^^as written", 6: ""})
 
-    systems = [one["system"] for one in made["valueCodeableConcept"]["coding"]]
-    assert systems == ["http://loinc.org", "http://snomed.info/sct"]
+    assert made["valueCodeableConcept"] == {
+        "coding": [
+            {"system": "http://loinc.org", "code": "1-8", "display": "One"},
+            {"system": "http://snomed.info/sct", "code": "2", "display": "Two"},
+        ],
+        "text": "as written",
+    }
 
 
 @pytest.mark.parametrize(
@@ -171,6 +176,22 @@ def test_two_authorities_never_share_a_system() -> None:
         "https://a.example/a%20b",
         "https://a.example/c/b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "system"),
+    [
+        ("7^X^1.2.3^ISO", "urn:oid:1.2.3"),
+        ("7^urn:x:lab", "urn:x:lab"),
+        ("7^LIS^1.2.3^ISO", "urn:x:lis"),
+        ("7^X^54D1^CLIA", "https://a.example/CLIA/54D1"),
+        ("7^X^54D1", "https://a.example/id/54D1"),
+    ],
+)
+def test_an_authority_that_is_known_is_not_below_the_address_of_all_others(
+    number: str, system: str
+) -> None:
+    assert others(number) == {"system": system, "value": "7"}
 
 
 def test_a_number_of_an_unknown_authority_has_not_the_system_of_numbers_without_one() -> None:

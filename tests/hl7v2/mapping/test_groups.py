@@ -194,3 +194,22 @@ def test_a_comment_behind_a_further_line_is_one_of_the_text() -> None:
 
     (made,) = resources(raw, "observation")
     assert made["note"] == [{"text": "checked"}]
+
+
+def test_a_comment_on_a_specimen_is_none_of_a_result() -> None:
+    note = segment("NTE", {3: "clotted"})
+    raw = message(pid(), obr(), obx(), segment("SPM", {4: "BLD"}), note)
+
+    (result,), (specimen,) = resources(raw, "observation"), resources(raw, "specimen")
+    assert "note" not in result
+    assert specimen["note"] == [{"text": "clotted"}]
+
+
+def test_a_line_continues_the_text_that_is_the_nearest_before_it() -> None:
+    other = {**TEXT, 3: "2^Other^L", 5: "first"}
+
+    assert texts(obx(TEXT), obx(other), obx({**LINE, 5: "then"})) == ["one", "first\nthen"]
+
+
+def test_what_has_neither_code_nor_value_is_left_out() -> None:
+    assert texts(obx(TEXT), obx({2: "", 3: "", 5: "", 6: ""}), obx({**LINE, 5: ""})) == ["one"]

@@ -77,6 +77,28 @@ def test_a_status_may_be_in_lower_case_or_that_of_the_report(
     assert made["status"] == status
 
 
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ("A", "amended"),
+        ("C", "corrected"),
+        ("D", "entered-in-error"),
+        ("F", "final"),
+        ("I", "registered"),
+        ("N", "final"),
+        ("O", "registered"),
+        ("P", "preliminary"),
+        ("R", "preliminary"),
+        ("S", "preliminary"),
+        ("U", "final"),
+        ("W", "entered-in-error"),
+        ("X", "cancelled"),
+    ],
+)
+def test_a_result_has_the_status_of_obx_11(sent: str, status: str) -> None:
+    assert observation({11: sent})["status"] == status
+
+
 def test_an_unknown_status_is_named_with_those_that_are_known() -> None:
     with pytest.raises(Unusable, match=r"OBX\[1\]-11: must be one of A, C, D, F, I, N, O, P"):
         mapped(message(pid(), obr(), obx({11: "Z"})))

@@ -143,3 +143,28 @@ def test_an_identifier_without_a_value_is_none() -> None:
     found = patient_of({3: "^^^REG^MR~4^^^REG^MR~5^^^REG"})["identifier"]
 
     assert [one["value"] for one in found] == ["4", "5"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "gender"),
+    [("f", "female"), ("Male", "male"), ("O", "other"), ("a", "other"), ("U", None), ("", None)],
+)
+def test_a_gender_may_be_in_any_case(sent: str, gender: str | None) -> None:
+    assert patient_of({8: sent}).get("gender") == gender
+
+
+@pytest.mark.parametrize(
+    ("kind", "use"), [("L", "official"), ("M", "maiden"), ("N", "nickname"), ("X", None)]
+)
+def test_a_name_has_the_use_of_its_type(kind: str, use: str | None) -> None:
+    (name,) = patient_of({5: f"Ashdown^Juniper^^^^^{kind}"})["name"]
+
+    assert name.get("use") == use
+
+
+def test_each_name_and_each_identifier_is_one_of_the_patient() -> None:
+    made = patient_of({3: "4^^^REG^MR~5^^^REG^PPN", 5: "Ashdown^Juniper~Ash"})
+
+    assert [one["value"] for one in made["identifier"]] == ["4", "5"]
+    assert [one["type"]["coding"][0]["code"] for one in made["identifier"]] == ["MR", "PPN"]
+    assert [one["family"] for one in made["name"]] == ["Ashdown", "Ash"]

@@ -183,3 +183,30 @@ def test_without_a_status_of_its_own_a_report_has_the_one_that_all_results_prove
     (report,) = resources(message(pid(), obr({25: ""}), *results), "diagnosticReport")
 
     assert report["status"] == status
+
+
+def test_comments_on_the_request_are_the_conclusion_and_no_others() -> None:
+    raw = message(
+        pid(), obr(), segment("NTE", {3: "fine"}), obx(), segment("NTE", {3: "of the result"})
+    )
+
+    (report,) = resources(raw, "diagnosticReport")
+    assert report["conclusion"] == "fine"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ("A", "partial"),
+        ("C", "corrected"),
+        ("f", "final"),
+        ("I", "registered"),
+        ("O", "registered"),
+        ("P", "preliminary"),
+        ("R", "partial"),
+        ("S", "registered"),
+        ("X", "cancelled"),
+    ],
+)
+def test_a_report_has_the_status_of_obr_25(sent: str, status: str) -> None:
+    assert report_of({25: sent})["status"] == status

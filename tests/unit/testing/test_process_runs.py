@@ -106,6 +106,15 @@ def test_the_port_of_the_first_run_is_that_of_the_next(
     assert made.errors.read_text() == "said\nsaid\n"
 
 
+def test_the_line_of_a_process_that_is_ready_may_come_in_parts(
+    tmp_path: Path, interpreter: Interpreter
+) -> None:
+    script = "printf 'fhirpub is ready at http://127.0.0.1:47'\nsleep 0.1\necho 11\nexec sleep 600"
+
+    with ServiceProcess(tmp_path, python=interpreter(script)) as made:
+        assert made.port == 4711
+
+
 def test_another_module_gets_the_same_arguments(tmp_path: Path, interpreter: Interpreter) -> None:
     python = interpreter(f"{READY}\nexec sleep 600")
 

@@ -120,6 +120,16 @@ def test_a_request_is_recorded_before_its_response(receiver: Receiver) -> None:
     assert received.headers == {"host": "x", "content-length": "2"}
 
 
+def test_a_request_without_a_body_is_one(
+    receiver: Receiver, connection: http.client.HTTPConnection
+) -> None:
+    connection.request("GET", "/x?a=1")
+
+    assert connection.getresponse().status == 204
+    (received,) = receiver.wait(1)
+    assert (received.method, received.path, received.body) == ("GET", "/x?a=1", b"")
+
+
 def test_a_wait_ends_with_the_request_that_was_missing(receiver: Receiver) -> None:
     raw(receiver)
 
