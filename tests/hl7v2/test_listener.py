@@ -239,13 +239,15 @@ async def test_a_stop_ends_waits_at_once_and_answers_what_is_in_work() -> None:
     receiver = held(may=False)
     async with listening(receiver, idle=60.0) as (_, port):
         silent, writer = await asyncio.open_connection("127.0.0.1", port)
+        other, other_writer = await asyncio.open_connection("127.0.0.1", port)
         exchange = asyncio.create_task(exchanged(port, message()))
         await receiver.begun.wait()
         asyncio.get_running_loop().call_later(0.01, receiver.may.set)
 
     assert b"MSA|AA|M1" in await exchange
-    assert await silent.read() == b""
+    assert [await silent.read(), await other.read()] == [b"", b""]
     writer.close()
+    other_writer.close()
 
 
 async def test_a_stop_waits_for_no_further_message_of_a_connection() -> None:

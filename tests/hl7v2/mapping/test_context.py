@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub_hl7v2.mapping.context import Context, uri
-from fhirpub_hl7v2.problems import Unusable
+from fhirpub_hl7v2.problems import Code, Unusable
 from tests.hl7v2.messages import (
     SETTINGS,
     mapped,
@@ -19,6 +19,7 @@ from tests.hl7v2.messages import (
     pid,
     report_of,
     resources,
+    segment,
 )
 
 NO_OFFSET = {7: "20260302"}
@@ -200,3 +201,32 @@ def test_a_number_of_an_unknown_authority_has_not_the_system_of_numbers_without_
     with pytest.raises(Unusable, match="names no assigning authority that is known"):
         report_of({3: "7^X"}, settings=settings)
     assert report_of({3: "7"}, settings=settings)["identifier"][0]["system"] == "urn:x:reports"
+
+
+@pytest.mark.parametrize(
+    ("segments", "place"),
+    [
+        ([pid({3: "7^^^X"}), obr(), obx()], "PID[1]-3"),
+        ([pid(), obr({3: "7^X"}), obx()], "OBR[1]-3"),
+        ([pid(), obr({2: "7^X", 3: ""}), obx()], "OBR[1]-2"),
+        ([pid(), segment("ORC", {3: "7^X"}), obr({3: ""}), obx()], "ORC[1]-3"),
+        ([pid(), segment("ORC", {2: "7^X"}), obr({3: ""}), obx()], "ORC[1]-2"),
+    ],
+)
+def test_an_unknown_authority_is_named_with_its_place_and_code(
+    segments: list[str], place: str
+) -> None:
+    with pytest.raises(Unusable) as refused:
+        mapped(message(*segments))
+
+    found = [(problem.place, problem.code) for problem in refused.value.problems]
+    assert found == [(place, Code.NOT_FOUND)]
+
+
+@pytest.mark.parametrize(("field", "place"), [(7, "OBR[1]-7"), (22, "OBR[1]-22")])
+def test_a_wrong_time_is_named_with_its_place_and_code(field: int, place: str) -> None:
+    with pytest.raises(Unusable) as refused:
+        mapped(message(pid(), obr({field: "soon"}), obx()))
+
+    (problem,) = refused.value.problems
+    assert (problem.place, problem.code) == (place, Code.DATA_TYPE)

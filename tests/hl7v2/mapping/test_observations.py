@@ -188,3 +188,16 @@ def test_a_specimen_has_the_time_of_its_arrival() -> None:
     assert specimen(f14="202603020830", f15="BLD")["receivedTime"] == "2026-03-02T08:30:00+01:00"
     own = specimen(segment("SPM", {4: "BLD", 18: "202603020830"}))
     assert own["receivedTime"] == "2026-03-02T08:30:00+01:00"
+
+
+def test_a_specimen_without_a_number_has_no_identifier() -> None:
+    assert "identifier" not in specimen(segment("SPM", {4: "BLD"}))
+
+
+def test_a_document_is_no_result() -> None:
+    document = obx({2: "ED", 3: "PDF", 5: "^AP^PDF^Base64^QUJD"})
+
+    made = resources(message(pid(), obr(), document, obx()), "observation")
+
+    assert [one["id"] for one in made] == ["result-1"]
+    assert "valueQuantity" in made[0]

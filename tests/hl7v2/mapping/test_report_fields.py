@@ -96,6 +96,7 @@ def test_a_report_refers_to_each_specimen_and_a_result_to_none_of_several() -> N
     (report,) = resources(raw, "diagnosticReport")
 
     assert ["specimen" in one for one in resources(raw, "observation")] == [False, False]
+    assert [one["id"] for one in resources(raw, "specimen")] == ["specimen-1", "specimen-2"]
     assert [one["reference"] for one in report["specimen"]] == [
         "Specimen/specimen-1",
         "Specimen/specimen-2",

@@ -82,6 +82,16 @@ def test_the_settings_of_the_caller_stay_as_they_are(tmp_path: Path) -> None:
     assert settings == {"server": {"drain_seconds": 99}}
 
 
+def test_values_of_settings_may_be_of_every_type(tmp_path: Path) -> None:
+    proxies = ["10.0.0.0/8", "::1/128"]
+    server = {"gzip_requests": False, "trusted_proxies": proxies, "drain_seconds": 1.5}
+
+    found = ServiceProcess(tmp_path, settings={"server": server}).config.server
+
+    assert (found.gzip_requests, found.drain_seconds) == (False, 1.5)
+    assert [str(each) for each in found.trusted_proxies] == proxies
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_it_has_as_many_workers_as_named(tmp_path: Path, workers: int) -> None:
     assert ServiceProcess(tmp_path, workers=workers).config.server.workers == workers
@@ -192,6 +202,16 @@ def test_a_process_that_does_not_end_in_time_goes_on(
             made.wait(0.01)
 
         assert made.pid
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="Linux lists children there")
+def test_its_workers_are_the_children_of_its_process(
+    tmp_path: Path, interpreter: Interpreter
+) -> None:
+    script = f"sleep 600 &\necho $! > {tmp_path}/child\n{READY}\nwait"
+
+    with ServiceProcess(tmp_path, python=interpreter(script)) as made:
+        assert made.workers == [int((tmp_path / "child").read_text())]
 
 
 # Commands
