@@ -237,7 +237,7 @@ async def test_the_time_of_a_message_is_not_that_of_its_arrival() -> None:
 
 async def test_a_stop_ends_waits_at_once_and_answers_what_is_in_work() -> None:
     receiver = held(may=False)
-    async with listening(receiver, idle=60.0) as (_, port):
+    async with asyncio.timeout(30), listening(receiver, idle=600.0) as (_, port):
         silent, writer = await asyncio.open_connection("127.0.0.1", port)
         other, other_writer = await asyncio.open_connection("127.0.0.1", port)
         exchange = asyncio.create_task(exchanged(port, message()))

@@ -211,3 +211,15 @@ def test_comments_on_the_request_are_the_conclusion_and_no_others() -> None:
 )
 def test_a_report_has_the_status_of_obr_25(sent: str, status: str) -> None:
     assert report_of({25: sent})["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"), [({2: "P1^X", 3: ""}, "OBR[1]-2"), ({3: "F1^X"}, "OBR[1]-3")]
+)
+def test_a_number_of_an_unknown_authority_is_named_with_its_field(
+    fields: dict[int, str], place: str
+) -> None:
+    with pytest.raises(Unusable) as refused:
+        report_of(fields)
+
+    assert [problem.place for problem in refused.value.problems] == [place]

@@ -1,4 +1,4 @@
-"""The published clock moves only when it is told to."""
+"""The published clock moves only when a test moves it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published service runs as its arguments say, and its integrator sends what it is told."""
+"""The published service runs as its arguments say, and its integrator sends what it is given."""
 
 from __future__ import annotations
 
