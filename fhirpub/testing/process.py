@@ -201,9 +201,10 @@ class ServiceProcess(Service):
             ready, _, _ = select.select([stream], [], [], left)
             piece = os.read(stream.fileno(), 4096) if ready else b""
             if not piece:
-                if not ready:
+                if ready:
+                    self.wait()
+                else:
                     self.kill()
-                self.wait()
                 raise RuntimeError(f"not ready; it wrote: {self.errors.read_text()}")
             line += piece
         return line.decode().strip()

@@ -43,7 +43,10 @@ class Memory:
 
 @dataclass(slots=True)
 class Frames:
-    """The frames of one connection. A message has at most ``limit`` bytes."""
+    """The frames of one connection. A message has at most ``limit`` bytes.
+
+    What a message holds beyond one read is taken from ``memory`` as it arrives.
+    """
 
     reader: asyncio.StreamReader
     memory: Memory
@@ -73,22 +76,27 @@ class Frames:
         searched = 1
         while (end := self._rest.find(END, searched)) < 0:
             searched = max(1, len(self._rest) - 1)
-            self._refuse_larger(searched - 1)
-            if not self.memory.take(_CHUNK):
-                raise TooLarge(bytes(self._rest[1:_CHUNK]), "too many large messages at a time")
-            self.taken += _CHUNK
+            self._hold(searched - 1)
             chunk = await self.reader.read(_CHUNK)
             if not chunk:
                 raise NotMllp
             self._rest += chunk
-        self._refuse_larger(end - 1)
+        self._hold(end - 1)
         message = bytes(self._rest[1:end])
         self._rest = self._rest[end + len(END) :].lstrip(_BETWEEN)
         return message
 
-    def _refuse_larger(self, size: int) -> None:
+    def _hold(self, size: int) -> None:
+        """Take memory for the bytes of a message so far. Raises TooLarge."""
         if size > self.limit:
-            raise TooLarge(bytes(self._rest[1:_CHUNK]), f"is larger than {self.limit} bytes")
+            raise TooLarge(self._begin(), f"is larger than {self.limit} bytes")
+        needed = max(0, size - _CHUNK) - self.taken
+        if not self.memory.take(needed):
+            raise TooLarge(self._begin(), "too many large messages at a time")
+        self.taken += needed
+
+    def _begin(self) -> bytes:
+        return bytes(self._rest[1:_CHUNK])
 
     def release(self) -> None:
         """Return the memory of a message."""

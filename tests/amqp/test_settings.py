@@ -19,6 +19,9 @@ from tests.ports import free_port
     [
         ({"url": "http://broker"}, "url must begin with amqp:// or amqps://"),
         ({"exchange": ""}, "exchange must not be empty"),
+        ({"exchange": "", "declare": False}, "exchange must not be empty"),
+        ({"exchange": "", "mandatory": False}, "exchange must not be empty"),
+        ({"url": "broker"}, "url must begin with amqp:// or amqps://"),
         ({"connect_seconds": 0.0}, "connect_seconds must be above 0"),
     ],
 )

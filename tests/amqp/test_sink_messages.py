@@ -107,6 +107,19 @@ async def test_an_endpoint_may_name_its_exchange(sink: EventSink, receiver: Smal
     await sink.send(EVENT)
 
     assert [message.exchange for message in receiver.messages] == ["reports", EXCHANGE]
+    assert {message.routing_key for message in receiver.messages} == {EVENT.event_type}
+
+
+async def test_exchanges_that_take_turns_are_declared_once(
+    sink: EventSink, receiver: SmallBroker
+) -> None:
+    receiver.bound.add("reports")
+
+    for _ in range(2):
+        await sink.send(replace(EVENT, destination="reports"))
+        await sink.send(EVENT)
+
+    assert receiver.declared == ["reports", EXCHANGE]
 
 
 async def test_the_settings_name_the_exchange_of_other_endpoints(receiver: SmallBroker) -> None:

@@ -199,3 +199,20 @@ def test_no_assertion_is_sent_twice() -> None:
 def test_credentials_are_shown_without_what_is_secret(credentials: Secret | PrivateKey) -> None:
     assert repr(credentials) == f"{type(credentials).__name__}('id', ...)"
     assert "hidden" not in str(credentials)
+
+
+def test_a_request_for_a_token_waits_as_long_as_the_one_that_needs_it() -> None:
+    limits = {"connect": 1.0, "read": 2.0, "write": 3.0, "pool": 4.0}
+    request = httpx.Request("GET", f"{BASE}/fhir/r4/metadata", extensions={"timeout": limits})
+
+    asked = next(TokenAuth(Secret("id", "secret"), BASE, scope="").auth_flow(request))
+
+    assert asked.url.path == "/oauth/token"
+    assert asked.extensions["timeout"] == limits
+
+
+@pytest.mark.parametrize("base", [BASE, f"{BASE}/oauth/lab", f"{BASE}/oauth/token/x"])
+def test_the_usual_audience_is_below_the_address_of_the_service(base: str) -> None:
+    fields = Secret("id", "secret").fields(f"{base}/oauth/token")
+
+    assert fields["audience"] == f"{base}/fhir"

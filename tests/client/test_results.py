@@ -85,3 +85,12 @@ def test_the_version_is_that_of_the_tag(tag: str, version: int) -> None:
 
 def test_without_a_tag_there_is_no_version() -> None:
     assert Stored.of(httpx.Response(200, json={"id": "1"})) == Stored({"id": "1"}, 0)
+
+
+@pytest.mark.parametrize(
+    "base", ["https://x.example", "https://x.example/r4/fhir", "https://r4/r4"]
+)
+def test_the_id_is_found_below_any_address(base: str) -> None:
+    location = f"{base}/fhir/r4/DiagnosticReport/d-1/_history/3"
+
+    assert Registered.of(response(issue("Created."), Location=location)).id == "d-1"

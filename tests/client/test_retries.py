@@ -49,8 +49,9 @@ def test_a_quota_of_more_than_a_minute_is_not_waited_for(seconds: str, *, deferr
     assert is_deferred(response(429, seconds)) is deferred
 
 
-def test_a_service_that_is_away_for_longer_is_waited_for() -> None:
-    assert is_deferred(response(503, "3600"))
+@pytest.mark.parametrize("status", [408, 502, 503, 504])
+def test_a_service_that_is_away_for_longer_is_waited_for(status: int) -> None:
+    assert is_deferred(response(status, "3600"))
 
 
 @pytest.mark.parametrize(

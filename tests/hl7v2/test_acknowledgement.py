@@ -54,8 +54,9 @@ def test_an_acknowledgement_has_the_delimiters_of_the_message() -> None:
 
 
 def test_the_header_ends_with_its_line() -> None:
-    assert Sender.of(HEADER + b"\nPID|x").field(12) == "2.5"
-    assert Sender.of(HEADER + b"\rPID|x").field(13) == ""
+    for end in (b"\n", b"\r", b"\r\n"):
+        sender = Sender.of(HEADER + end + b"PID|x")
+        assert (sender.field(12), sender.field(13), sender.field(14)) == ("2.5", "", "")
 
 
 @pytest.mark.parametrize(
@@ -156,3 +157,25 @@ def test_a_text_is_one_line() -> None:
 
 def test_what_has_no_byte_of_latin_1_is_a_question_mark() -> None:
     assert answered(Acknowledgement("AE", "1 \u20ac \u00e9"))[1] == "MSA|AE|M1|1 ? \u00e9"
+
+
+def test_a_text_is_cut_before_its_delimiters_are_escaped() -> None:
+    _, message = answered(Acknowledgement("AE", "|" * 300))
+
+    assert message == "MSA|AE|M1|" + 250 * "\\F\\"
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [
+        (b"2.4^ESP", "ERR|OBX^2^5^102&Data type error&HL70357"),
+        (b"2.5^ESP", "ERR||OBX^2^5|102^Data type error^HL70357|E||||x"),
+        (b"2.5", "ERR||OBX^2^5|102^Data type error^HL70357|E||||x"),
+    ],
+)
+def test_the_form_of_an_error_is_that_of_the_version_in_any_country(
+    version: bytes, error: str
+) -> None:
+    header = HEADER.replace(b"2.5", version)
+
+    assert answered(Acknowledgement("AE", "", [Problem("x", "OBX", 2, 5)]), header)[2] == error

@@ -125,38 +125,67 @@ async def test_of_a_message_that_is_too_large_its_begin_is_kept() -> None:
     assert refused.value.begin == b"x" * (CHUNK - 1)
 
 
-async def test_a_message_without_memory_is_refused_as_one_too_many() -> None:
-    frames = frames_of(START + MESSAGE, memory=CHUNK - 1)
+@pytest.mark.parametrize("ends", [True, False], ids=["whole", "not yet whole"])
+async def test_a_message_without_memory_is_refused_as_one_too_many(*, ends: bool) -> None:
+    text = MESSAGE + b"x" * CHUNK
+    end = END if ends else b"xx"
+    frames = frames_of(START + text + end, memory=len(MESSAGE) - 1, limit=10**6)
     await frames.begins()
 
     with pytest.raises(TooLarge, match="too many large messages at a time") as refused:
         await frames.message()
 
-    assert refused.value.begin == MESSAGE
-    assert frames.memory.free == CHUNK - 1
+    assert refused.value.begin == text[: CHUNK - 1]
+    assert frames.memory.free == len(MESSAGE) - 1
 
 
-async def test_memory_is_taken_for_each_part_and_given_back_once() -> None:
-    reader = asyncio.StreamReader()
-    frames = Frames(reader, Memory(3 * CHUNK), limit=10**6)
-    reader.feed_data(START + b"a")
+async def test_a_message_that_is_too_large_is_none_too_many() -> None:
+    frames = frames_of(START + b"x" * 3 * CHUNK, memory=0, limit=100)
     await frames.begins()
+
+    with pytest.raises(TooLarge, match="is larger than 100 bytes"):
+        await frames.message()
+
+
+async def in_parts(frames: Frames, data: bytes, size: int) -> bytes:
+    """Return a message whose parts arrive one by one, each once the one before has been read."""
+    frames.reader.feed_data(data[:size])
+    assert await frames.begins()
     reading = asyncio.create_task(frames.message())
-    await asyncio.sleep(0)
-    reader.feed_data(b"b")
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    reader.feed_data(END)
+    for at in range(size, len(data), size):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        frames.reader.feed_data(data[at : at + size])
+    return await reading
 
-    assert await reading == b"ab"
-    assert frames.memory.free == CHUNK
+
+@pytest.mark.parametrize("size", [500, CHUNK - 1, CHUNK, CHUNK + 1, 10**6])
+async def test_a_message_takes_memory_for_what_it_holds_beyond_one_read(size: int) -> None:
+    text = b"x" * (3 * CHUNK + 7)
+    frames = Frames(asyncio.StreamReader(), Memory(2 * CHUNK + 7), limit=10**6)
+
+    assert await in_parts(frames, START + text + END, size) == text
+
+    assert frames.memory.free == 0
     frames.release()
     frames.release()
-    assert frames.memory.free == 3 * CHUNK
+    assert frames.memory.free == 2 * CHUNK + 7
 
 
-async def test_a_message_that_is_at_hand_takes_no_memory() -> None:
-    frames = frames_of(FRAME, memory=0)
-    await frames.begins()
+@pytest.mark.parametrize("size", [1, 5, len(FRAME)])
+async def test_a_small_message_takes_no_memory_of_large_ones(size: int) -> None:
+    frames = Frames(asyncio.StreamReader(), Memory(0), limit=len(MESSAGE))
 
-    assert await frames.message() == MESSAGE
+    assert await in_parts(frames, FRAME, size) == MESSAGE
+
+
+async def test_the_memory_of_one_message_is_not_that_of_the_next() -> None:
+    frames = Frames(asyncio.StreamReader(), Memory(10), limit=10**6)
+    frame = START + b"x" * (CHUNK + 10) + END
+
+    for _ in range(2):
+        await in_parts(frames, frame, CHUNK)
+        assert frames.memory.free == 0
+        frames.release()
+
+    assert frames.memory.free == 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from fhirpub_hl7v2.delivery import deliver
 from fhirpub_hl7v2.kept import Stored, keep_stored
 from fhirpub_hl7v2.mapping.reports import Report
 from tests.canned import Canned, different, found, issue, outcome, response, stored
-from tests.hl7v2.messages import mapped, message, obr, obx, pid
+from tests.hl7v2.messages import SETTINGS, mapped, message, obr, obx, pid
 
 PERSON = {"system": "https://registry.example/persons", "value": "30111222"}
 LOINC = {"system": "http://loinc.org", "code": "58410-2"}
@@ -71,6 +72,18 @@ def test_the_organization_is_the_one_that_is_stored() -> None:
         "id": "organization",
         "name": "Old name",
     }
+
+
+def test_an_organization_that_is_stored_without_an_identifier_stays_without_one() -> None:
+    settings = replace(SETTINGS, organization_name="North", organization_system="urn:x:1")
+    settings = replace(settings, organization_value="7")
+    (made,) = mapped(message(), settings)
+    known = {"resourceType": "Organization", "id": "o-1", "name": "Old name"}
+
+    changed = keep_stored(made, Stored(stored(), [known]), ["organization"])
+
+    assert changed is not None
+    assert changed.body["parameter"][1]["resource"] == {**known, "id": "organization"}
 
 
 @pytest.mark.parametrize("count", [0, 2])

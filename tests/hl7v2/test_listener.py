@@ -21,6 +21,8 @@ from tests.hl7v2.messages import SETTINGS, message
 
 MOMENT = 1_772_448_300_000
 """2 March 2026, 10:45 UTC."""
+LARGE = message() + b"x" * (65_736 - len(message()))
+"""A message of 200 bytes more than one read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ async def listening(
 ) -> AsyncIterator[tuple[Listener, int]]:
     networks: list[Network] = [ipaddress.ip_network(each) for each in allowed]
     limits = Limits(
-        message_bytes=2_000,
+        message_bytes=100_000,
         connections=connections,
         idle=idle,
         arrival=arrival,
@@ -165,7 +167,7 @@ async def test_what_is_no_message_is_logged_and_the_next_one_accepted() -> None:
 async def test_a_message_without_memory_is_refused_and_the_connection_closed() -> None:
     async with listening(held(), memory=10) as (listener, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(START + message())
+        writer.write(START + LARGE)
 
         answer = await reader.read()
 
@@ -175,30 +177,49 @@ async def test_a_message_without_memory_is_refused_and_the_connection_closed() -
     assert listener.memory.free == 10
 
 
-async def test_memory_is_free_again_after_each_message() -> None:
+async def test_memory_is_taken_until_a_message_is_answered_and_free_again_after_it() -> None:
+    receiver = held(may=False)
+    async with listening(receiver) as (listener, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(START + LARGE + END)
+        await receiver.begun.wait()
+        in_work = listener.memory.free
+        receiver.may.set()
+        await reader.readuntil(END)
+        writer.write(START + LARGE + END)
+        await reader.readuntil(END)
+
+        writer.write(START + message() + END)
+        await reader.readuntil(END)
+
+        assert (in_work, listener.memory.free) == (10**6 - 200, 10**6)
+        writer.close()
+
+
+async def test_the_memory_of_a_message_is_free_again_when_its_sender_has_gone() -> None:
     async with listening(held()) as (listener, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        raw = START + message() + END
-        writer.write(raw[:20])
-        while listener.memory.free == 10**6:
-            await asyncio.sleep(0)  # until the first part has arrived
-        writer.write(raw[20:])
-        await reader.readuntil(END)
-        writer.write(raw)
-        await reader.readuntil(END)
+        writer.write(START + LARGE)
+        async with asyncio.timeout(30):
+            while listener.memory.free == 10**6:
+                await asyncio.sleep(0)  # until it has arrived
+
+        writer.write_eof()
+        assert await reader.read() == b""
 
         assert listener.memory.free == 10**6
         writer.close()
 
 
-@pytest.mark.parametrize(("idle", "arrival"), [(0.02, 5.0), (5.0, 0.02)])
+@pytest.mark.parametrize(("idle", "arrival"), [(0.02, 600.0), (600.0, 0.02)])
 async def test_a_silent_or_slow_sender_is_disconnected(idle: float, arrival: float) -> None:
     async with listening(held(), idle=idle, arrival=arrival) as (listener, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         if idle > arrival:
             writer.write(START + b"MSH|")
 
-        assert await reader.read() == b""
+        async with asyncio.timeout(30):
+            assert await reader.read() == b""
         assert listener.memory.free == 10**6
         writer.close()
 
@@ -216,15 +237,42 @@ async def test_the_time_of_a_message_is_not_that_of_its_arrival() -> None:
 
 async def test_a_stop_ends_waits_at_once_and_answers_what_is_in_work() -> None:
     receiver = held(may=False)
-    async with listening(receiver, idle=60.0) as (_, port):
+    async with asyncio.timeout(30), listening(receiver, idle=600.0) as (_, port):
         silent, writer = await asyncio.open_connection("127.0.0.1", port)
+        other, other_writer = await asyncio.open_connection("127.0.0.1", port)
         exchange = asyncio.create_task(exchanged(port, message()))
         await receiver.begun.wait()
         asyncio.get_running_loop().call_later(0.01, receiver.may.set)
 
     assert b"MSA|AA|M1" in await exchange
-    assert await silent.read() == b""
+    assert [await silent.read(), await other.read()] == [b"", b""]
     writer.close()
+    other_writer.close()
+
+
+async def test_a_stop_waits_for_no_further_message_of_a_connection() -> None:
+    receiver = held(may=False)
+    async with listening(receiver) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(2 * (START + message() + END))
+        writer.write_eof()
+        await receiver.begun.wait()
+        asyncio.get_running_loop().call_later(0.01, receiver.may.set)
+
+    assert (await reader.read()).count(b"MSA|AA") == 1
+    writer.close()
+
+
+async def test_messages_that_arrive_at_once_are_answered_one_after_another() -> None:
+    async with listening(held()) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(START + message() + END + START + message(msh={10: "M2"}) + END)
+        writer.write_eof()
+
+        answers = (await reader.read()).split(END)
+
+        assert [b"MSA|AA|M1" in answers[0], b"MSA|AA|M2" in answers[1]] == [True, True]
+        writer.close()
 
 
 def logged(answer: Acknowledgement, raw: bytes) -> list[dict[str, object]]:
@@ -261,18 +309,30 @@ def test_a_number_that_may_be_a_name_is_not_logged(number: str, shown: str) -> N
 
 
 def test_a_refused_message_is_logged_with_its_places() -> None:
-    problems = [Problem("a", "OBX", 2, 5), Problem("b", code=Code.INTERNAL)]
+    problems = [
+        Problem("a", "OBX", 2, 5),
+        Problem("b", code=Code.INTERNAL),
+        Problem("c", "OBR", 1),
+    ]
 
     (line,) = logged(Acknowledgement("AR", "a text", problems), message())
 
     assert line["event"] == "message refused"
-    assert (line["code"], line["places"], line["reason"]) == ("AR", ["OBX[2]-5"], "a text")
+    assert (line["code"], line["places"], line["reason"]) == (
+        "AR",
+        ["OBX[2]-5", "OBR[1]"],
+        "a text",
+    )
 
 
 def test_what_stays_as_registered_is_logged_as_a_warning() -> None:
-    answer = Acknowledgement("AA", warnings=[Problem("kept")])
+    answer = Acknowledgement("AA", warnings=[Problem("kept"), Problem("and this")])
 
-    published, warning = logged(answer, message())
+    published, *warnings = logged(answer, message())
 
     assert published["log_level"] == "info"
-    assert (warning["log_level"], warning["reason"]) == ("warning", "kept")
+    assert [(each["log_level"], each["reason"]) for each in warnings] == [
+        ("warning", "kept"),
+        ("warning", "and this"),
+    ]
+    assert {each["message"] for each in warnings} == {"M1"}

@@ -130,6 +130,64 @@ async def test_the_deadline_is_that_of_the_whole_message() -> None:
     assert answer.text.endswith("send the message again")
 
 
+async def test_the_deadline_is_not_one_for_each_report() -> None:
+    class Slow(Canned):
+        async def _send(self, call: Any) -> HTTPResponse:
+            await asyncio.sleep(0.07)
+            return await super()._send(call)
+
+    service = Slow(created(), created())
+
+    answer = await Receiver(service.publisher, SETTINGS, 0.15).receive(TWO)
+
+    assert answer.text.endswith("send the message again")
+
+
+async def test_a_service_that_grants_no_token_asks_for_a_repetition() -> None:
+    class Denied(Canned):
+        async def _send(self, _call: Any) -> HTTPResponse:
+            return response(401, {"error": "invalid_client"})
+
+    answer = await Receiver(Denied().publisher, SETTINGS, 5.0).receive(message())
+
+    assert (answer.code, answer.text) == (
+        "AE",
+        "the service cannot be reached; send the message again",
+    )
+
+
+async def test_what_stays_of_each_report_is_a_warning() -> None:
+    refusal = response(422, outcome(issue("element-not-updatable", "DiagnosticReport.category")))
+    steps = [different(), found(stored(category=[])), refusal, response(200, ETag='W/"2"')]
+    again = response(422, outcome(issue("element-not-updatable", "DiagnosticReport.category")))
+    steps += [different(), found(stored(category=[])), again, response(200, ETag='W/"2"')]
+
+    answer = await receive(TWO, *steps)
+
+    assert (answer.code, len(answer.warnings)) == ("AA", 2)
+
+
+async def test_of_several_problems_of_a_message_the_first_is_the_text() -> None:
+    answer = await receive(message(pid(), obr({4: "", 25: "?"}), obx({11: "?"})))
+
+    assert len(answer.problems) > 1
+    assert answer.text == str(answer.problems[0])
+
+
+async def test_of_several_problems_of_a_header_the_first_is_the_text() -> None:
+    answer = await receive(message(msh={11: "T", 12: "2.8"}))
+
+    assert (answer.code, len(answer.problems)) == ("AR", 2)
+    assert answer.text == str(answer.problems[0])
+
+
+async def test_problems_of_each_report_are_reported() -> None:
+    answer = await receive(TWO, response(403), response(403))
+
+    assert [problem.place for problem in answer.problems] == ["OBR[1]", "OBR[2]"]
+    assert answer.text == str(answer.problems[0])
+
+
 async def test_what_keeps_the_service_away_is_logged() -> None:
     with capture_logs() as logs:
         await receive(message(), response(503))
@@ -162,4 +220,4 @@ async def test_a_fault_of_ours_in_the_mapping_is_acknowledged_as_one() -> None:
 
 
 def test_pauses_grow_to_four_seconds_and_do_not_end() -> None:
-    assert list(islice(endless_pauses(), 6)) == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
+    assert list(islice(endless_pauses(), 600)) == [0.5, 1.0, 2.0] + 597 * [4.0]

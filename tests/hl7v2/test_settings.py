@@ -86,6 +86,8 @@ def test_the_name_of_a_character_set_is_in_any_case(tmp_path: Path) -> None:
         ('[message]\ntime_zone = "../x"', "message.time_zone: must be the name of a time"),
         ('[message]\nprocessing_ids = "P"', "message.processing_ids: must be a list of texts"),
         ("[message]\nprocessing_ids = [1]", "message.processing_ids: must be a list of texts"),
+        ('[message]\nprocessing_ids = ["P", 1]', "message.processing_ids: must be a list"),
+        ('[report]\nsystem = "urn:x:1 2"', "report.system: must be an absolute URI in quotes"),
         ("[report]\ncategory = 1", "report.category: must be a text in quotes"),
         (
             '[report]\nidentifier = "code"',

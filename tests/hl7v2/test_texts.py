@@ -161,3 +161,14 @@ def test_a_time_that_there_is_not_is_a_problem(sent: str) -> None:
 
 def test_settings_have_no_zone_by_default() -> None:
     assert Settings(time_zone="").zone is None
+
+
+@pytest.mark.parametrize("escaped", ["a\\X0D\\b", "a\\X0D0A\\b", "a\\X0A\\b", "a\rb", "a\r\nb"])
+def test_a_line_end_is_a_line_feed_however_it_is_sent(escaped: str) -> None:
+    assert USUAL.unescape(escaped) == "a\nb"
+
+
+@pytest.mark.parametrize("name", ["ASCII", "ISO IR6"])
+def test_a_character_beyond_ascii_is_none_of_its_sets(name: str) -> None:
+    with pytest.raises(Unusable, match=f"the message is not in {name}: byte 1 is invalid"):
+        decode("a\u00fc".encode(), name)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from fhirpub_hl7v2.mapping.context import Context, JsonObject, present, text_of
 from fhirpub_hl7v2.mapping.groups import Group, Noted
-from fhirpub_hl7v2.message import Segment
+from fhirpub_hl7v2.mapping.values import as_written, is_power
+from fhirpub_hl7v2.message import Segment, Value
 
 _MEDIA_TYPES = {
     "PDF": "application/pdf",
@@ -38,13 +39,17 @@ def is_document(segment: Segment) -> bool:
 def documents(context: Context, group: Group) -> list[JsonObject]:
     """Return the attachments of the report; it has at least one."""
     sent = [each.segment for each in group.results if is_document(each.segment)]
-    made = [document for segment in sent if (document := _document(context, segment))]
+    made = [
+        document
+        for segment in sent
+        for value in segment.values(5) or [segment.value(5)]
+        if (document := _document(context, segment, value))
+    ]
     return made if sent else [_rendered(group)]
 
 
-def _document(context: Context, segment: Segment) -> JsonObject | None:
-    value = segment.value(5)
-    encoding, text = value.text(4).upper(), value.text(5)
+def _document(context: Context, segment: Segment, value: Value) -> JsonObject | None:
+    encoding, text = value.text(4).upper(), value.whole(5)
     try:
         data = _decoded(encoding, text)
     except (ValueError, binascii.Error):
@@ -121,20 +126,21 @@ def _lines(results: Sequence[Noted]) -> list[str]:
 
 
 def _line(segment: Segment) -> str:
-    values = " ".join(filter(None, (_shown(segment, 5), _shown(segment, 6))))
-    flags = _shown(segment, 8)
+    values = " ".join(filter(None, (_value(segment), _unit(segment.value(6)))))
+    flags = "\n".join(map(text_of, segment.values(8)))
     limits = str(segment.value(7))
     more = "".join((f" [{flags}]" if flags else "", f" ({limits})" if limits else ""))
     title = text_of(segment.value(3))
     return f"{title}: {values}{more}" if title else f"{values}{more}"
 
 
-def _shown(segment: Segment, field: int) -> str:
-    """Return a field for people: the text of codes, and the parts of other values together."""
-    is_coded = segment.text(2) in ("CE", "CWE", "CNE", "CF") if field == 5 else field == 6
-    if is_coded:
-        return "; ".join(text_of(value) for value in segment.values(field))
-    return "\n".join(
-        "".join(value.whole(at + 1) for at in range(len(value.components)))
-        for value in segment.values(field)
-    )
+def _value(segment: Segment) -> str:
+    """Return OBX-5 for people: the text of codes, and other values as they were sent."""
+    kind, values = segment.text(2), segment.values(5)
+    if kind in ("CE", "CWE", "CNE", "CF"):
+        return "; ".join(map(text_of, values))
+    return "\n".join(map(as_written if kind == "SN" else str, values))
+
+
+def _unit(unit: Value) -> str:
+    return str(unit) if is_power(unit) else text_of(unit)

@@ -45,9 +45,14 @@ def unit_of(context: Context, segment: Segment) -> JsonObject:
         if context.coding_system(value.text(at + 2)) == UCUM and value.text(at):
             code = value.whole(at)
             return present(unit=value.whole(at + 1) or code, system=UCUM, code=code)
-    if value.text(1) == "10" and not value.text(3):  # such as 10^9/L, not escaped
+    if is_power(value):
         return {"unit": str(value)}
     return present(unit=value.whole(2) or value.whole(1))
+
+
+def is_power(unit: Value) -> bool:
+    """Return whether a unit is one such as 10^9/L, whose delimiter was not escaped."""
+    return unit.text(1) == "10" and not unit.text(3)
 
 
 def interpretation(segment: Segment) -> list[JsonObject]:
@@ -81,6 +86,8 @@ def value_of(context: Context, segment: Segment) -> JsonObject:
     if not values:
         return {}
     read = _KINDS.get(kind) or (_text if kind in _TEXTS else None)
+    if len(values) > 1 and read in _OF_ONE:
+        read = _text
     if read is None:
         context.report(
             segment, f"is not supported; supported are ED, {', '.join(filter(None, _KINDS))}", 2
@@ -91,27 +98,35 @@ def value_of(context: Context, segment: Segment) -> JsonObject:
 
 def _numeric(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
     """Return a number, also with a comparator before it; what is no number remains a text."""
-    text, comparator = values[0].text(), ""
+    text, comparator = str(values[0]), ""
     if compared := _COMPARED.fullmatch(text):
         comparator, text = compared[1], compared[2]
     made = quantity(text, unit_of(context, segment), comparator)
-    if made is None or len(values) > 1:
+    if made is None:
         return _text(context, segment, values)
     return {"valueQuantity": made}
 
 
 def _structured(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
     """Return a structured numeric: a quantity, a range or a ratio; else its text."""
+    if len(values) > 1:
+        return {"valueString": "\n".join(map(as_written, values))}
     value, unit = values[0], unit_of(context, segment)
     comparator, separator = _WRITTEN.get(value.text(1), value.text(1)), value.text(3)
     first, second = quantity(value.text(2), unit), quantity(value.text(4), unit)
-    if comparator in ("", "<", ">", "<=", ">=") and first and not separator:
+    if comparator in ("", "<", ">", "<=", ">=") and first and not (separator or value.text(4)):
         return {"valueQuantity": {**first, **present(comparator=comparator)}}
     if not comparator and separator == "-" and first and second:
         return {"valueRange": {"low": first, "high": second}}
     if not comparator and separator in (":", "/") and first and second:
         return {"valueRatio": {"numerator": first, "denominator": second}}
-    return {"valueString": "".join(value.whole(at) for at in range(1, 5))}
+    return {"valueString": as_written(value)}
+
+
+def as_written(value: Value) -> str:
+    """Return a structured numeric as people write it; numbers never run together."""
+    comparator, first, separator, second = (value.whole(at) for at in range(1, 5))
+    return f"{comparator}{first}{separator or (' ' if second else '')}{second}".strip()
 
 
 def _text(_context: Context, _segment: Segment, values: Sequence[Value]) -> JsonObject:
@@ -161,9 +176,10 @@ def _period(context: Context, segment: Segment, values: Sequence[Value]) -> Json
 def _between(context: Context, segment: Segment, values: Sequence[Value]) -> JsonObject:
     """Return a range of numbers; else its text."""
     unit = unit_of(context, segment)
-    low, high = (quantity(values[0].text(at), unit) for at in (1, 2))
-    if low is None and high is None:
+    limits = [text for at in (1, 2) if (text := values[0].text(at))]
+    if not limits or any(number(limit) is None for limit in limits):
         return _text(context, segment, values)
+    low, high = (quantity(values[0].text(at), unit) for at in (1, 2))
     return {"valueRange": present(low=low, high=high)}
 
 
@@ -180,5 +196,7 @@ _KINDS: dict[str, _Reader] = {
     "NR": _between,
     "": _numeric,
 }
+_OF_ONE = frozenset({_numeric, _moment, _clock, _period, _between})
+"""Those whose element holds one value: several remain a text."""
 _TEXTS = frozenset("AD CK CP CX DLN EI HD MO NA PL PN PPN RP TN VR XAD XCN XON XPN XTN".split())
 """Types without an element in an Observation: their components are kept as a text."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 from pathlib import Path
 
 import click
 import pytest
+import structlog
 from click.testing import CliRunner
 
 from fhirpub.cli.publish.service import Service
@@ -78,6 +80,39 @@ def test_clients_need_a_certificate_only_if_their_authority_is_named(certificate
 def test_clients_are_trusted_by_the_authority_that_is_named_alone(certificate: Path) -> None:
     assert context(certificate).cert_store_stats()["x509"] == 0
     assert context(certificate, certificate).cert_store_stats()["x509"] == 1
+
+
+def test_the_key_may_be_in_the_file_of_the_certificate_or_in_another(
+    certificate: Path, tmp_path: Path
+) -> None:
+    whole = certificate.read_text()
+    at = whole.index("-----BEGIN PRIVATE KEY-----")
+    (tmp_path / "cert.pem").write_text(whole[:at])
+    (tmp_path / "key.pem").write_text(whole[at:])
+    files = {"tls_cert": tmp_path / "cert.pem", "tls_client_ca": None}
+
+    assert _tls({**files, "tls_key": tmp_path / "key.pem"}) is not None
+    with pytest.raises(click.UsageError, match="--tls-key"):
+        _tls({**files, "tls_key": None})
+
+
+@pytest.mark.parametrize(("form", "renderer"), [("json", "JSONRenderer"), ("text", "Console")])
+def test_the_log_has_the_form_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, renderer: str
+) -> None:
+    (tmp_path / "fhirpub.toml").write_text(f'[logs]\nformat = "{form}"\n')
+    monkeypatch.chdir(tmp_path)
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+
+        CliRunner().invoke(main, ["listen", "--port", port], env=CREDENTIALS)
+
+    found = type(structlog.get_config()["processors"][-1]).__name__
+    structlog.configure(**before)
+    root.handlers[:], root.level = handlers, level
+    assert found.startswith(renderer)
 
 
 def test_tls_before_1_2_is_refused(certificate: Path) -> None:

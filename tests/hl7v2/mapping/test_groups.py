@@ -155,3 +155,61 @@ def test_a_result_is_known_by_a_number_in_the_system_of_its_report() -> None:
     assert found["identifier"] == [
         {"system": "https://north-quay.example/reports", "value": "NQ-1001/718-7"}
     ]
+
+
+def test_the_number_of_an_order_is_that_of_one_request() -> None:
+    order = segment("ORC", {3: "NQ-7^LIS"})
+
+    with pytest.raises(Unusable) as refused:
+        mapped(message(pid(), order, obr({3: ""}), obx(), obr({3: "", 4: "1-8^x^LN"}), obx()))
+
+    assert [problem.place for problem in refused.value.problems] == ["OBR[2]-3"]
+
+
+def test_all_repetitions_of_a_comment_are_lines_of_it() -> None:
+    raw = message(
+        pid(), obr(), segment("NTE", {3: "one~two"}), segment("NTE", {3: "three"}), obx()
+    )
+
+    (report,) = resources(raw, "diagnosticReport")
+    assert report["conclusion"] == "one\ntwo\nthree"
+
+
+def test_a_result_behind_another_patient_is_none_of_the_report_before() -> None:
+    with pytest.raises(Unusable, match=r"OBX\[2\]: comes before any OBR"):
+        mapped(message(pid(), obr(), obx(), pid({3: "4^^^REG"}), obx()))
+
+
+def test_a_comment_behind_an_order_or_a_patient_is_none_of_the_result_before() -> None:
+    note = segment("NTE", {3: "odd"})
+    raw = message(pid(), obr(), obx(), segment("ORC", {3: "NQ-7^LIS"}), note, obr({3: ""}), obx())
+
+    reports = mapped(raw)
+
+    assert ["odd" in str(report.body) for report in reports] == [False, False]
+
+
+def test_a_comment_behind_a_further_line_is_one_of_the_text() -> None:
+    raw = message(pid(), obr(), obx(TEXT), obx(LINE), segment("NTE", {3: "checked"}))
+
+    (made,) = resources(raw, "observation")
+    assert made["note"] == [{"text": "checked"}]
+
+
+def test_a_comment_on_a_specimen_is_none_of_a_result() -> None:
+    note = segment("NTE", {3: "clotted"})
+    raw = message(pid(), obr(), obx(), segment("SPM", {4: "BLD"}), note)
+
+    (result,), (specimen,) = resources(raw, "observation"), resources(raw, "specimen")
+    assert "note" not in result
+    assert specimen["note"] == [{"text": "clotted"}]
+
+
+def test_a_line_continues_the_text_that_is_the_nearest_before_it() -> None:
+    other = {**TEXT, 3: "2^Other^L", 5: "first"}
+
+    assert texts(obx(TEXT), obx(other), obx({**LINE, 5: "then"})) == ["one", "first\nthen"]
+
+
+def test_what_has_neither_code_nor_value_is_left_out() -> None:
+    assert texts(obx(TEXT), obx({2: "", 3: "", 5: "", 6: ""}), obx({**LINE, 5: ""})) == ["one"]

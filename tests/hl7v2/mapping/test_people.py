@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub_hl7v2.problems import Unusable
 from tests.hl7v2.messages import SETTINGS, message, obr, obx, pid, resources
 
 
@@ -92,3 +93,78 @@ def test_the_oid_of_a_facility_goes_before_the_number_that_is_set() -> None:
     (made,) = resources(message(msh={4: "NQ^1.2.3^ISO"}), "organization", settings)
 
     assert made["identifier"] == [{"system": "urn:ietf:rfc:3986", "value": "urn:oid:1.2.3"}]
+
+
+def organization_of(settings: Any = SETTINGS, **msh: str) -> dict[str, Any]:
+    header = {int(name.removeprefix("f")): text for name, text in msh.items()}
+    (made,) = resources(message(msh=header), "organization", settings)
+    return made
+
+
+def test_an_organization_that_is_set_has_no_number_of_the_facility() -> None:
+    settings = replace(SETTINGS, organization_name="North")
+
+    assert organization_of(settings, f4="Quay^1.2.3^ISO") == {
+        "resourceType": "Organization",
+        "id": "organization",
+        "name": "North",
+    }
+
+
+def test_a_facility_is_known_by_its_number() -> None:
+    assert organization_of(f4="Quay^1.2.3^ISO")["identifier"] == [
+        {"system": "urn:ietf:rfc:3986", "value": "urn:oid:1.2.3"}
+    ]
+
+
+def test_without_a_facility_the_sending_application_is_the_organization() -> None:
+    assert organization_of(f3="LIS", f4="")["name"] == "LIS"
+
+
+@pytest.mark.parametrize("born", ["19871340", "1987-02-30", "19870631120000"])
+def test_a_birth_date_that_there_is_not_is_a_problem(born: str) -> None:
+    with pytest.raises(Unusable, match=r"PID\[1\]-7: must begin with a date such as 19700131"):
+        patient_of({7: born})
+
+
+def test_a_number_without_a_system_is_no_identifier_of_an_organization() -> None:
+    settings = replace(SETTINGS, organization_name="North", organization_value="7")
+
+    assert "identifier" not in organization_of(settings)
+
+
+def test_both_given_names_are_kept() -> None:
+    assert patient_of({5: "Ashdown^Juniper^May"})["name"] == [
+        {"family": "Ashdown", "given": ["Juniper", "May"]}
+    ]
+
+
+def test_an_identifier_without_a_value_is_none() -> None:
+    found = patient_of({3: "^^^REG^MR~4^^^REG^MR~5^^^REG"})["identifier"]
+
+    assert [one["value"] for one in found] == ["4", "5"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "gender"),
+    [("f", "female"), ("Male", "male"), ("O", "other"), ("a", "other"), ("U", None), ("", None)],
+)
+def test_a_gender_may_be_in_any_case(sent: str, gender: str | None) -> None:
+    assert patient_of({8: sent}).get("gender") == gender
+
+
+@pytest.mark.parametrize(
+    ("kind", "use"), [("L", "official"), ("M", "maiden"), ("N", "nickname"), ("X", None)]
+)
+def test_a_name_has_the_use_of_its_type(kind: str, use: str | None) -> None:
+    (name,) = patient_of({5: f"Ashdown^Juniper^^^^^{kind}"})["name"]
+
+    assert name.get("use") == use
+
+
+def test_each_name_and_each_identifier_is_one_of_the_patient() -> None:
+    made = patient_of({3: "4^^^REG^MR~5^^^REG^PPN", 5: "Ashdown^Juniper~Ash"})
+
+    assert [one["value"] for one in made["identifier"]] == ["4", "5"]
+    assert [one["type"]["coding"][0]["code"] for one in made["identifier"]] == ["MR", "PPN"]
+    assert [one["family"] for one in made["name"]] == ["Ashdown", "Ash"]

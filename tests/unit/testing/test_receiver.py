@@ -72,3 +72,11 @@ def test_its_certificate_is_good_for_one_name(tmp_path: Path, name: str) -> None
             with pytest.raises(ssl.SSLCertVerificationError):
                 connection.request("POST", "/webhook", b"{}")
         connection.close()
+
+
+def test_its_url_is_one_of_tls_if_it_has_a_certificate(tmp_path: Path) -> None:
+    certificate = Certificate.create(tmp_path, name="127.0.0.1")
+
+    with Receiver() as plain, Receiver(certificate=certificate) as other:
+        assert plain.url == f"http://127.0.0.1:{plain.port}/webhook"
+        assert other.url == f"https://127.0.0.1:{other.port}/webhook"

@@ -1,0 +1,128 @@
+"""Documents in results (OBX of the type ED), or rendered from them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+
+from fhirpub_hl7v2.mapping.documents import add_remark
+from fhirpub_hl7v2.problems import Unusable
+from tests.hl7v2.messages import mapped, message, obr, obx, pid, report_of, resources
+
+PDF = base64.b64encode(b"%PDF-1.4\n%EOF\n").decode()
+
+
+def test_a_pdf_is_the_document_of_the_report_and_no_result() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 3: "PDF^Blood count", 5: f"^AP^PDF^Base64^{PDF}"}))
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert report["presentedForm"] == [
+        {
+            "contentType": "application/pdf",
+            "title": "Blood count",
+            "data": PDF,
+            "hash": hashlib.sha256(b"%PDF-1.4\n%EOF\n").hexdigest(),
+        }
+    ]
+    assert "result" not in report
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "^AP^PDF^Base64^%%%",
+        "^AP^PDF^Base64^QUJD%",
+        "^AP^PDF^Base64^",
+        "^AP^^Base64^QQ==",
+        "^AP^PDF^Other^QQ==",
+    ],
+)
+def test_a_document_that_cannot_be_read_is_a_problem(field: str) -> None:
+    with pytest.raises(Unusable, match=r"OBX\[1\]-5"):
+        mapped(message(pid(), obr(), obx({2: "ED", 5: field})))
+
+
+def test_without_a_document_the_results_are_one_as_text() -> None:
+    (document,) = report_of({})["presentedForm"]
+
+    assert document["contentType"].startswith("text/plain")
+    assert base64.b64decode(document["data"]) == b"Blood count\nHemoglobin: 13.2 g/dL\n"
+
+
+@pytest.mark.parametrize(
+    "field", [f"^AP^^Base64^{PDF}", f"^Octet-stream^^Base64^{PDF}", f"^AP^PDF^^{PDF}"]
+)
+def test_a_pdf_is_recognized(field: str) -> None:
+    (report,) = resources(message(pid(), obr(), obx({2: "ED", 5: field})), "diagnosticReport")
+
+    assert report["presentedForm"][0]["contentType"] == "application/pdf"
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({5: "10^3", 6: ""}, "Hemoglobin: 10^3"),
+        ({2: "SN", 5: "^10^^5", 6: ""}, "Hemoglobin: 10 5"),
+        ({2: "SN", 5: ">^100~^5^-^10", 6: ""}, "Hemoglobin: >100\n5-10"),
+        ({2: "XPN", 5: "Ashdown^Juniper", 6: ""}, "Hemoglobin: Ashdown^Juniper"),
+        ({5: "5.2", 6: "10^9/L"}, "Hemoglobin: 5.2 10^9/L"),
+        ({5: "5.2", 6: "10*9/L^billions^UCUM"}, "Hemoglobin: 5.2 billions"),
+        ({5: "5.2", 6: "", 8: "H^High^HL70078~A"}, "Hemoglobin: 5.2 [High\nA]"),
+    ],
+)
+def test_numbers_in_the_rendered_document_do_not_run_together(
+    fields: dict[int, str], line: str
+) -> None:
+    (report,) = resources(message(pid(), obr(), obx(fields)), "diagnosticReport")
+
+    text = base64.b64decode(report["presentedForm"][0]["data"]).decode()
+    assert text == f"Blood count\n{line}\n"
+
+
+def test_a_text_as_document_may_have_a_mark_that_is_not_escaped() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: "^TEXT^PLAIN^A^one & two"}))
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert base64.b64decode(report["presentedForm"][0]["data"]) == b"one & two"
+
+
+def test_of_several_documents_each_one_that_cannot_be_read_is_refused() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: f"^AP^PDF^Base64^{PDF}~^AP^PDF^Base64^%%%"}))
+
+    with pytest.raises(Unusable, match=r"OBX\[1\]-5: ED-5 must be"):
+        mapped(raw)
+
+
+def test_a_remark_is_added_to_a_rendered_document_and_its_title_stays() -> None:
+    (document,) = report_of({})["presentedForm"]
+
+    changed = add_remark(document)
+
+    text = base64.b64decode(document["data"]) + (
+        b"The report has other results, which were sent before.\n"
+    )
+    assert changed == {
+        "contentType": document["contentType"],
+        "title": "Blood count",
+        "data": base64.b64encode(text).decode(),
+        "hash": hashlib.sha256(text).hexdigest(),
+    }
+
+
+def test_a_text_that_was_sent_gets_no_remark() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: "^TEXT^PLAIN^A^one"}))
+    (report,) = resources(raw, "diagnosticReport")
+    (document,) = report["presentedForm"]
+
+    assert add_remark(document) == document
+
+
+@pytest.mark.parametrize("field", ["^AP^pdf^base64^QUJD", "^AP^PDF^hex^414243", "^TEXT^^A^ABC"])
+def test_names_of_types_and_encodings_are_in_any_case(field: str) -> None:
+    (report,) = resources(message(pid(), obr(), obx({2: "ED", 5: field})), "diagnosticReport")
+
+    assert base64.b64decode(report["presentedForm"][0]["data"]) == b"ABC"
