@@ -18,6 +18,7 @@ import pytest
 
 from fhirpub.runtime import log_stream
 from fhirpub.runtime.log_stream import MAX_WAITING, LogStream, _fits
+from tests.unit.runtime.threads import no_new_threads
 from tests.waiting import until, wait_until
 
 LINE = "x" * 99 + "\n"
@@ -51,10 +52,13 @@ class Pipe:
 
     def read(self) -> str:
         """Return what has come up to the line "end", leaving out what filled it."""
-        found = b""
-        while not found.endswith(b"end\n"):
-            found += self.drain()
-            time.sleep(0.001)
+        found = bytearray()
+
+        def is_whole() -> bool:
+            found.extend(self.drain())
+            return found.endswith(b"end\n")
+
+        assert wait_until(is_whole)
         return found.decode().lstrip("#")
 
 
@@ -247,6 +251,17 @@ def test_lines_that_wait_have_the_size_that_is_allowed(
 
     assert wait_until(lambda: not pipe.drain() and bool(pipe.lost))
     assert pipe.lost == [1]
+
+
+def test_lines_that_no_thread_could_be_started_for_are_written_with_the_next(pipe: Pipe) -> None:
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    pipe.fill()
+    with no_new_threads():
+        log.write("first\n")
+
+    log.write("end\n")
+
+    assert pipe.read() == "first\nend\n"
 
 
 @pytest.mark.parametrize(
