@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fhirpub.administration import deliveries, endpoints
+from fhirpub.administration import deliveries, endpoint_acts, endpoints
 from fhirpub.errors import BrokenRule
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
 from fhirpub.testing.contracts.webhooks.records import end, queue
@@ -72,6 +72,18 @@ async def test_a_replay_to_all_leaves_out_what_is_read_by_its_client(
 
     assert (await office.run(deliveries.REPLAY, dead=True))["reopened"] == 9
     assert await states(office, lab, read) == ["dead"]
+
+
+async def test_a_replay_names_endpoints_as_held_only_where_something_was_reopened(
+    office: Office, lab: str, three: list[str]
+) -> None:
+    idle = (await office.run(endpoints.ADD, tenant=lab, url=URL))["id"]
+    for endpoint in (three[1], idle):
+        await office.run(endpoint_acts.PAUSE, endpoint=endpoint)
+
+    step = await office.run(deliveries.REPLAY, dead=True)
+
+    assert step["held"] == [{"endpoint": three[1], "state": "paused"}]
 
 
 async def test_a_replay_to_an_endpoint_that_is_read_by_its_client_is_refused(

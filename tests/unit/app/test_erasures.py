@@ -91,6 +91,13 @@ async def test_a_young_order_does_not_keep_an_older_one_behind_it(
     assert not await lab.is_there(second.id)
 
 
+async def test_an_order_of_a_disabled_tenant_is_completed(lab: Lab, order: Erasure) -> None:
+    await lab.store.change_tenant(TENANT.id, disabled=True)
+
+    assert await InterruptedErasures(lab.services()).complete(young_ms=0) == 1
+    assert not await lab.store.erasures(unfinished=True)
+
+
 async def test_an_order_of_a_tenant_that_is_unknown_is_not_counted(
     lab: Lab, order: Erasure
 ) -> None:

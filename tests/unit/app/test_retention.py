@@ -52,6 +52,16 @@ async def test_a_disabled_tenant_is_left_out(lab: Lab) -> None:
     assert await lab.is_there(kept.id)
 
 
+async def test_a_disabled_tenant_does_not_keep_those_behind_it(lab: Lab) -> None:
+    first, second = await lab.store.tenants()
+    version = await registered(lab.store, register_body("R-1"), tenant=second)
+    await lab.store.change_tenant(first.id, disabled=True)
+    lab.now += 11 * DAY_MS
+
+    assert await lab.round() == {POLICY: 1}
+    assert not await lab.is_there(version.id, second)
+
+
 async def test_without_leave_to_erase_a_round_counts(lab: Lab) -> None:
     kept = await registered(lab.store, register_body("R-1"))
     lab.now += 11 * DAY_MS

@@ -37,10 +37,11 @@ async def test_secrets_that_can_be_read_are_no_problem(store: SqliteStore) -> No
 
 async def test_a_missing_key_stops_the_start(store: SqliteStore) -> None:
     store.cipher.use([OLD])
-    await store.put_tenant(Tenant.new("Lab", created=1))
+    for name in ("Lab", "Ward"):
+        await store.put_tenant(Tenant.new(name, created=1))
     store.cipher.use([NEW])
 
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="the salt of 2 tenants in the store cannot be"):
         await require_readable_secrets(store)
 
 

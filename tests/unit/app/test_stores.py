@@ -23,6 +23,7 @@ from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
+from fhirpub.testing.contracts.webhooks.records import an_endpoint
 
 NEW = bytes(range(32))
 
@@ -111,6 +112,20 @@ async def test_where_something_is_encrypted_no_key_takes_the_place_of_a_lost_one
 ) -> None:
     async with open_with(config, SecretCipher([NEW])) as store:
         await store.put_tenant(Tenant.new("Lab", created=1))
+
+    async with open_store(config) as store:
+        assert not store.cipher
+
+    assert not (tmp_path / "store.webhook-keys").exists()
+
+
+async def test_secrets_of_endpoints_keep_a_new_key_from_taking_the_place_of_a_lost_one(
+    config: Config, tmp_path: Path
+) -> None:
+    async with open_with(config, SecretCipher()) as store:
+        await store.put_tenant(Tenant.new("Lab", created=1))
+        endpoint = an_endpoint()
+        assert await store.put_endpoint(endpoint.tenant, endpoint)
 
     async with open_store(config) as store:
         assert not store.cipher

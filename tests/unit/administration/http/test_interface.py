@@ -144,6 +144,9 @@ async def test_without_a_bootstrap_key_none_is_taken(desk: Desk) -> None:
         ("GET", "/tenants/", 404, None),
         ("DELETE", "/tenants", 405, "POST, GET"),
         ("POST", "/tenants/x", 405, "PUT, GET, PATCH"),
+        ("PATCH", "/deliveries/replay", 405, "GET, POST"),
+        ("PUT", "/endpoints/reseal", 405, "GET, PATCH, DELETE, POST"),
+        ("GET", "/token", 404, None),
     ],
 )
 async def test_an_address_without_an_operation_is_refused(
