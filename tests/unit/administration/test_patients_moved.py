@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,3 +77,41 @@ async def test_all_identifiers_of_a_person_are_shown_and_no_others(
     (statement,) = shown["statements"]
     assert statement["identifiers"] == [f"{SYSTEM}|a", f"{SYSTEM}|b"]
     assert await patient_now(office, lab, report) == shown["patient"]
+
+
+async def test_a_patient_may_be_named_with_its_type(office: Office, lab: str) -> None:
+    _reports, target = await gathered(office, lab, 1)
+    report = await published(office, lab, "R-9")
+
+    await relink(office, lab, report.id, patient=f"Patient/{target}")
+
+    assert await patient_now(office, lab, report) == target
+
+
+class Found:
+    """A search that has found two conflicts, and may have more to read."""
+
+    after, read, is_more = ("id", 7), 9, True
+
+    def __init__(self, **_given: Any) -> None:
+        pass
+
+    async def conflicts(self, *, max_read: int) -> AsyncIterator[Any]:
+        assert max_read == 10_000
+        for value in "ab":
+            yield SimpleNamespace(system=SYSTEM, value=value, patients=("1", "2"))
+
+
+@pytest.mark.parametrize(("is_more", "following"), [(True, "id/7"), (False, None)])
+async def test_all_conflicts_that_were_found_are_listed(
+    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch, following: str, *, is_more: bool
+) -> None:
+    monkeypatch.setattr(patients, "ConflictSearch", Found)
+    monkeypatch.setattr(Found, "is_more", is_more)
+
+    found = await office.run(patients.CONFLICTS, tenant=lab)
+
+    assert found["conflicts"] == [
+        {"identifier": f"{SYSTEM}|{value}", "patients": ["1", "2"]} for value in "ab"
+    ]
+    assert (found["read"], found["following"]) == (9, following)

@@ -98,6 +98,7 @@ async def test_callers_of_administration_are_asked_by_the_clock_of_the_service(
     other: Any = create_interface(replace(service.services, clock=lambda: 5))
 
     assert other.callers._clock() == 5
+    assert other._open(Agent(user="ana")).clock() == 5
     assert other.callers._ring is service.services.tokens.ring
 
 

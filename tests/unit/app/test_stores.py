@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fhirpub.app.stores import (
+    _create_key,
     key_file,
     key_source,
     open_store,
@@ -143,6 +144,21 @@ async def test_what_is_in_clear_does_not_keep_a_key_from_being_made(
         assert store.cipher
 
     assert (tmp_path / "store.webhook-keys").exists()
+
+
+async def test_a_key_that_another_process_has_made_meanwhile_is_read(
+    config: Config, tmp_path: Path
+) -> None:
+    source = key_source(config)
+    cipher = SecretCipher(source.read(), read=source.read)
+    async with open_with(config, cipher) as store:
+        async with open_store(config) as theirs:
+            await theirs.put_tenant(Tenant.new("Lab", created=1))
+
+        await _create_key(store, source)
+
+        assert store.cipher.keys == source.read() != ()
+        assert [one.name for one in await store.tenants()] == ["Lab"]
 
 
 class Watched(SqliteStore):

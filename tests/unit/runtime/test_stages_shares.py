@@ -41,6 +41,25 @@ async def test_an_owner_that_has_had_more_waits_although_it_was_idle_in_between(
     assert after.index("a") > 30
 
 
+async def test_owners_share_the_time_and_not_the_number_of_stages() -> None:
+    trace: list[str] = []
+    clock = Ticks()
+    scheduler = StageScheduler(turn_seconds=1_000.0, clock=clock)
+
+    def slow() -> Stages[None]:
+        for _ in range(30):
+            trace.append("a")
+            clock.moment += 4.0
+            yield
+
+    lab = scheduler.run(slow(), owner="lab")
+    clinic = scheduler.run(counting("b", trace, 120), owner="clinic")
+    await asyncio.gather(lab, clinic)
+
+    counts = [name[0] for name in trace[:90]].count("a")
+    assert 13 <= counts <= 17
+
+
 async def test_no_more_than_sixteen_are_begun_at_a_time() -> None:
     active, most = 0, 0
     scheduler = StageScheduler(turn_seconds=3.0, clock=Ticks())

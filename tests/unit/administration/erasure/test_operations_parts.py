@@ -48,7 +48,7 @@ async def test_a_document_is_not_kept_for_what_is_erased_by_another_page(
 
 
 async def test_orders_are_resumed_behind_the_one_where_a_call_ended(
-    office: Office, lab: str
+    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for value in ("R-1", "R-2"):
         report = await published(office, lab, value)
@@ -57,6 +57,11 @@ async def test_orders_are_resumed_behind_the_one_where_a_call_ended(
 
     done = await office.run(operations.RESUME, tenant=lab, after=second)
     assert (done["erased"], done["following"]) == ([], None)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(operations, "MAX_AT_ONCE", 1)
+        done = await office.run(operations.RESUME, tenant=lab)
+    assert ([one["id"] for one in done["erased"]], done["following"]) == ([first], first)
 
     done = await office.run(operations.RESUME, tenant=lab, after=first)
     assert [one["id"] for one in done["erased"]] == [second]

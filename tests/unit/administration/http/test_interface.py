@@ -244,6 +244,17 @@ async def test_a_refusal_is_logged_by_its_kind_and_a_success_too(desk: Desk) -> 
     assert {(one["caller"], one["operation"]) for one in lines} == {(BOOTSTRAP, "tenantAdd")}
 
 
+async def test_a_store_that_is_away_is_logged_with_its_reason(desk: Desk) -> None:
+    await desk.office.store.stop()
+
+    with capture_logs() as logged:
+        answer = await desk.ask("GET", "/tenants")
+
+    (line,) = [one for one in logged if one["event"] == "store unavailable"]
+    assert (answer.status, line["log_level"]) == (503, "warning")
+    assert (line["reason"], line["request_id"]) == ("not started, or stopped", "r-9")
+
+
 @pytest.mark.parametrize(("key", "counted"), [("x", 1), (KEY, 0)])
 async def test_a_request_without_a_caller_is_counted_with_its_address(
     desk: Desk, key: str, counted: int
