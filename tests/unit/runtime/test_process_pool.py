@@ -188,6 +188,14 @@ async def test_a_process_that_was_killed_while_idle_is_replaced(pool: ProcessPoo
     os.kill(first, signal.SIGKILL)
 
     assert await pid_of(pool) != first
+
+
+async def test_a_process_that_has_died_while_idle_is_no_longer_counted(pool: ProcessPool) -> None:
+    os.kill(await pid_of(pool), signal.SIGKILL)
+    ((child, _timer),) = pool._idle
+    await until(lambda: not child.is_alive)
+
+    assert await pid_of(pool) != child.pid
     assert pool.running == 1
 
 

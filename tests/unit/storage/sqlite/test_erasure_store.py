@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
 
+from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
 from fhirpub.storage.sqlite import erasure
 from fhirpub.storage.store import Store
@@ -57,7 +59,7 @@ async def test_a_hold_is_read_as_it_was_put_until_it_is_deleted(store: Store) ->
 async def test_deliveries_of_an_event_lose_their_content_once(store: Store) -> None:
     endpoint = an_endpoint()
     await store.put_endpoint(LAB, endpoint)
-    for number, event in enumerate(("e1.1", "e1.2", "e2.1"), 1):
+    for number, event in enumerate(("e1.1", "e1~2", "e2.1"), 1):
         await store.append([a_delivery(endpoint.id, number, event_id=event, body=b"secret")])
 
     first = await store.erase_deliveries(LAB, "e1", lambda _body: b"{}")
@@ -151,3 +153,14 @@ async def test_documents_of_erased_versions_are_deleted_unless_others_have_them(
 
     assert await store.erase_documents(LAB, names) == 1
     assert {*await store.blobs(LAB, names)} == {shared.sha256}
+
+
+async def test_documents_are_deleted_however_many_there_are(store: Store) -> None:
+    blobs = [a_blob(os.urandom(SMALL_BYTES + 1)) for _ in range(20)]
+    names = [one.sha256 for one in blobs]
+    version = a_version(documents=(*names,))
+    await store.add(LAB, version, blobs)
+    await erase(store, version)
+
+    assert await store.erase_documents(LAB, names) == 20
+    assert not await store.blobs(LAB, names)
