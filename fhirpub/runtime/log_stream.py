@@ -118,9 +118,7 @@ class LogStream(io.TextIOBase):
             self._size += len(text)
             if self._writer is None:
                 writer = threading.Thread(target=self._write_waiting, daemon=True)
-                with suppress(
-                    RuntimeError
-                ):  # none can be started: the next line asks
+                with suppress(RuntimeError):  # none can be started: the next line asks
                     writer.start()
                     self._writer = writer
 

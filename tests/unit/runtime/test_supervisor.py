@@ -169,11 +169,11 @@ def test_ctrl_c_ends_no_worker_before_the_supervisor_ends_it(
         os.kill(worker, signal.SIGINT)
     os.kill(second, signal.SIGKILL)
 
-    log = tmp_path / "errors"
-    assert wait_until(lambda: "worker died" in log.read_text())
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert wait_until(lambda: len((tmp_path / "started").read_text()) == 3)
+    lines = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
     assert [line["pid"] for line in lines] == [second]
     assert first in workers_of(supervisor)
+    assert state_of(first) == "S"
 
     os.killpg(supervisor.pid, signal.SIGINT)
     assert supervisor.wait(timeout=60) == 0
