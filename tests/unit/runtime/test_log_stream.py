@@ -252,7 +252,7 @@ def test_lines_that_wait_have_the_size_that_is_allowed(
     assert wait_until(lambda: not pipe.drain() and bool(pipe.lost))
     assert pipe.lost == [1]
 
-    # Once they are written there is room for as many again, and others are counted anew.
+    # Once they are written there is room for as many again, and others are counted from none on.
     pipe.fill()
     for _ in range(5):
         log.write(LINE)

@@ -1,4 +1,4 @@
-"""When tokens and assertions of administration end, and for whom they count."""
+"""When tokens and assertions of administration end, and to which callers they belong."""
 
 from __future__ import annotations
 
