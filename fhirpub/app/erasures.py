@@ -60,7 +60,10 @@ class InterruptedErasures:
                 _log.error("erasures not completed", **where(problem))
 
     async def complete(self, *, young_ms: int = _YOUNG_MS) -> int:
-        """Complete the orders that are old enough; return how many. Raises StoreUnavailable."""
+        """Complete the orders that are old enough; return how many. Raises StoreUnavailable.
+
+        An order that fails is logged, and does not keep those behind it.
+        """
         before, after, count = self._services.clock() - young_ms, ("", ""), 0
         while orders := await self._services.store.erasures(
             unfinished=True, after=after, limit=_PAGE
@@ -81,5 +84,10 @@ class InterruptedErasures:
         except NotErasable as refusal:
             resource = f"{order.type}/{order.id}"
             _log.warning("not erased", resource=resource, reason=str(refusal))
+            return False
+        except StoreUnavailable:
+            raise
+        except Exception as problem:  # noqa: BLE001 - of one order, which the next round repeats
+            _log.error("erasure not completed", tenant=tenant.id, id=order.id, **where(problem))
             return False
         return True

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Sequence
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
 
 from fhirpub.config.settings import Config
 from fhirpub.errors import PluginError
@@ -14,7 +18,9 @@ from fhirpub.plugin_host.settings import plugin_context
 from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
 
-_SHUTDOWN_SECONDS = 10.0
+_SHUTDOWN, _SHUTDOWN_SECONDS = "fhirpub_shutdown", 10.0
+
+T = TypeVar("T")
 
 _log = logger()
 
@@ -36,13 +42,77 @@ async def plugins_running(config: Config) -> AsyncGenerator[None, None]:
 
 async def _stop(config: Config) -> None:
     """Stop in the reverse order; a plugin that fails or hangs does not keep the others."""
-    try:
-        async with asyncio.timeout(_SHUTDOWN_SECONDS):
-            names = [*reversed(config.plugins.enabled)]
-            for problem in await _call("fhirpub_shutdown", config, names):
-                _log.error("plugin not stopped", problem=problem)
-    except TimeoutError:
-        _log.error("plugins not stopped", seconds=_SHUTDOWN_SECONDS)
+    stopping = _Stopping(config)
+    names: Sequence[str] = [*reversed(config.plugins.enabled)]
+    while names:
+        names = await stopping.call(names)
+    await stopping.finish()
+
+
+class _Stopping:
+    """Calls ``fhirpub_shutdown``, within ten seconds.
+
+    A plugin that has taken half of the time that is left goes on beside those behind it.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._until = asyncio.get_running_loop().time() + _SHUTDOWN_SECONDS
+        self._slow: list[asyncio.Future[Any]] = []
+
+    async def call(self, names: Sequence[str]) -> Sequence[str]:
+        """Call the hook of plugins; return those that one keeps, to be called as well."""
+        hooks = PluginHooks(names)
+        if not hooks.owners_of(_SHUTDOWN):
+            return ()
+        context = plugin_context(self._config, hooks)
+        calling = _in_thread(partial(hooks.call, _SHUTDOWN, context=context))
+        kept: Sequence[str] = ()
+        if await self._ends(calling):
+            results = calling.result()
+        else:
+            results, kept = hooks.abandon()
+        for plugin, result in results:
+            if inspect.isawaitable(result):
+                await self._ends(asyncio.ensure_future(_await(_SHUTDOWN, hooks, plugin, result)))
+        for problem in _problems_of(hooks):
+            _log.error("plugin not stopped", problem=problem)
+        return kept
+
+    async def finish(self) -> None:
+        """Wait as long as there is time, and log what has not ended then."""
+        if self._slow:
+            await asyncio.wait(self._slow, timeout=self._left())
+        hanging = [one for one in self._slow if not one.done()]
+        for one in hanging:
+            one.cancel()
+        if hanging:
+            _log.error("plugins not stopped", seconds=_SHUTDOWN_SECONDS)
+
+    async def _ends(self, work: asyncio.Future[Any]) -> bool:
+        """Wait for half of the time that is left; return whether the work has ended."""
+        await asyncio.wait([work], timeout=self._left() / 2)
+        if not work.done():
+            self._slow.append(work)
+        return work.done()
+
+    def _left(self) -> float:
+        return max(0.0, self._until - asyncio.get_running_loop().time())
+
+
+def _in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
+    """Run a function in a thread that keeps no process from ending, as those of asyncio do."""
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as problem:  # noqa: BLE001 - for the one who waits
+            done.set_exception(problem)
+
+    threading.Thread(target=run, daemon=True).start()
+    return asyncio.wrap_future(done)
 
 
 async def _call(hook: str, config: Config, names: Sequence[str]) -> list[str]:
@@ -52,13 +122,21 @@ async def _call(hook: str, config: Config, names: Sequence[str]) -> list[str]:
         return []
     context = plugin_context(config, hooks)
     results = await asyncio.to_thread(hooks.call, hook, context=context)
-    problems = [problem for found in hooks.problems.values() for problem in found]
     for plugin, result in results:
         if inspect.isawaitable(result):
-            try:
-                await result
-            except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
-                _log.error("hook failed", hook=hook, **where(problem))
-                said = f"{hooks.sources[plugin].where}: {hook} failed: {type(problem).__name__}"
-                problems.append(said)
-    return problems
+            await _await(hook, hooks, plugin, result)
+    return _problems_of(hooks)
+
+
+def _problems_of(hooks: PluginHooks) -> list[str]:
+    return [problem for found in hooks.problems.values() for problem in found]
+
+
+async def _await(hook: str, hooks: PluginHooks, plugin: str, result: Awaitable[Any]) -> None:
+    """Await what the hook of a plugin has returned; add what it raises to the problems."""
+    try:
+        await result
+    except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
+        _log.error("hook failed", hook=hook, **where(problem))
+        said = f"{hooks.sources[plugin].where}: {hook} failed: {type(problem).__name__}"
+        hooks.report(plugin, [said])

@@ -21,7 +21,8 @@ from fhirpub.storage.leases import Leases
 from fhirpub.tenant import Tenant
 from fhirpub.web.services import Services
 
-_LEASE, _LEASE_SECONDS = "retention", 60.0
+_LEASE, _LEASE_SECONDS = "retention", 600.0
+"""It is not given back: processes that look some minutes later would make the round again."""
 _FIRST_SECONDS, _DAY_SECONDS = 600.0, 86_400.0
 _MINUTE = 60.0
 _AT_ONCE = 50
@@ -48,28 +49,43 @@ class RetentionRound:
         """Make a round a day, for ever; of several processes one makes it."""
         await asyncio.sleep(_FIRST_SECONDS)
         while self._policies:
+            begun = self._services.clock()
             try:
                 if await self._leads():
                     await self.make()
-                    await self._leases.release([_LEASE])
             except StoreUnavailable as problem:
                 _log.warning("retention interrupted", reason=problem.reason)
             except Exception as problem:  # noqa: BLE001 - the next round may succeed
                 _log.error("retention interrupted", **where(problem))
-            await asyncio.sleep(_DAY_SECONDS)
+            passed = (self._services.clock() - begun) / 1000
+            await asyncio.sleep(_DAY_SECONDS - min(max(0.0, passed), _DAY_SECONDS))
 
     async def make(self) -> Counter[str]:
-        """Make one round; return how many resources went, or would go, by policy."""
+        """Make one round; return how many resources went, or would go, by policy.
+
+        What fails in one tenant is logged, and does not keep the others. Raises StoreUnavailable,
+        also if another process makes the round.
+        """
         counts: Counter[str] = Counter()
         for tenant in await self._services.store.tenants():
             if tenant.disabled:
                 continue
             for policy in self._policies:
-                counts[policy.text] += await self._apply(policy, tenant)
+                counts[policy.text] += await self._apply_or_log(policy, tenant)
         event = "retention finished" if self._config.erase else "retention would erase"
         for policy in self._policies:
             _log.warning(event, policy=policy.text, resources=counts[policy.text])
         return +counts  # those of which there are any
+
+    async def _apply_or_log(self, policy: Policy, tenant: Tenant) -> int:
+        await self._keep_lead()
+        try:
+            return await self._apply(policy, tenant)
+        except StoreUnavailable:
+            raise
+        except Exception as problem:  # noqa: BLE001 - of one tenant, which the next round repeats
+            _log.error("retention failed for a tenant", tenant=tenant.id, **where(problem))
+            return 0
 
     async def _apply(self, policy: Policy, tenant: Tenant) -> int:
         """Erase what a policy names, or count it; return how many resources it was."""
@@ -79,12 +95,12 @@ class RetentionRound:
             async for resource_id in expired(
                 policy, tenant=tenant, context=self._services.context
             ):
-                one = (
-                    []
-                    if not self._config.erase
-                    else await self._erase(policy, resource_id, eraser)
-                )
-                count += len(one) if self._config.erase else 1
+                await self._keep_lead()
+                if not self._config.erase:
+                    count += 1
+                    continue
+                one = await self._erase(policy, resource_id, eraser)
+                count += len(one)
                 begun += one
                 if len(begun) == _AT_ONCE:
                     finishing, begun = begun, []
@@ -112,9 +128,12 @@ class RetentionRound:
             return []
         await self._record(order, 200)
         await asyncio.sleep(_MINUTE / max(self._config.erasures_per_minute, 1))
+        return [begun]
+
+    async def _keep_lead(self) -> None:
+        """Renew the lease if that is due. Raises StoreUnavailable if another process has it."""
         if not await self._leads():
             raise StoreUnavailable("another process makes the round")
-        return [begun]
 
     async def _leads(self) -> bool:
         if self._leases.due(_LEASE):

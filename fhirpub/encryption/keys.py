@@ -87,7 +87,7 @@ class KeySource:
             return self._keys(text, source=name)
         if self._configured:
             return self._read(Path(self._configured), setting=self._setting)
-        if self._beside is not None and self._beside.exists():
+        if self._beside is not None and _exists(self._beside):
             return self._read(self._beside)
         return ()
 
@@ -174,6 +174,14 @@ class KeySource:
             return bytes(provider.unwrap(wrapped))
         except Exception as problem:  # noqa: BLE001 - of any kind, from another's code
             raise _refused(provider, "cannot unwrap the key", problem) from None
+
+
+def _exists(path: Path) -> bool:
+    """Return whether there is a file. Raises ConfigurationError where nobody may look."""
+    try:
+        return path.exists()
+    except OSError as problem:
+        raise ConfigurationError(f"{path}: cannot be read: {problem.strerror}") from None
 
 
 def _refused(provider: KeyProvider, action: str, problem: Exception) -> SecretsUnavailable:

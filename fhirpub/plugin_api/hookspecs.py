@@ -162,7 +162,8 @@ def fhirpub_shutdown(context: PluginContext) -> Awaitable[None] | None:
     """Stop what the plugin runs, after the last request of the process.
 
     It is called as ``fhirpub_startup`` is, also if the start of a plugin has failed, with the
-    plugins in the reverse order. All of them together have ten seconds. What it raises is logged.
+    plugins in the reverse order. All of them together have ten seconds; one that has taken half of
+    what is left goes on beside those behind it. What it raises is logged.
 
     Args:
         context: The settings, and what is known of the service.

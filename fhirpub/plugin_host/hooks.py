@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import chain
@@ -46,6 +47,9 @@ class PluginHooks:
         self.problems: dict[str, list[str]] = {}
         self.sources: dict[str, PluginSource] = {}
         self._returned: list[tuple[str, Any]] = []
+        self._waiting: list[str] = []
+        self._is_abandoned = False
+        self._lock = threading.Lock()
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         points, modules = installed(), {}
@@ -83,9 +87,26 @@ class PluginHooks:
         What a plugin raises is added to ``problems``, and the others are called nevertheless.
         """
         self._returned.clear()
+        self._waiting[:] = self.owners_of(hook)
         found = getattr(self._manager.hook, hook)(**arguments)
         made = {id(result): plugin for plugin, result in self._returned}
         return [(made.get(id(result), ""), result) for result in found]
+
+    def abandon(self) -> tuple[list[tuple[str, Any]], list[str]]:
+        """Let a call in another thread, in which a plugin hangs, reach no further plugin.
+
+        Returns what came of it so far, and the plugins that it has not reached.
+        """
+        with self._lock:
+            self._is_abandoned = True
+            return [*self._returned], [*self._waiting]
+
+    def _begin(self, plugin: str) -> bool:
+        """Return whether the hook of a plugin may begin."""
+        with self._lock:
+            if not self._is_abandoned and plugin in self._waiting:
+                self._waiting.remove(plugin)
+            return not self._is_abandoned
 
     def declared(self, hook: str, kind: type[Any], **arguments: Any) -> list[tuple[str, Any]]:
         """Call a hook whose implementations return lists of a kind; return all their members.
@@ -133,6 +154,8 @@ class PluginHooks:
     def _reporting(self, source: PluginSource, function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
         def call(*arguments: Any) -> Any:
+            if not self._begin(source.name):
+                return None
             try:
                 result = function(*arguments)
             except (Exception, SystemExit) as problem:  # noqa: BLE001 - of any kind, another's code
@@ -146,6 +169,8 @@ class PluginHooks:
     def _reporting_wrapper(self, source: PluginSource, function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
         def call(*arguments: Any) -> Generator[Any, Any, Any]:
+            if not self._begin(source.name):
+                return (yield)
             try:
                 wrapper = _begin(function(*arguments))
             except (Exception, SystemExit) as problem:  # noqa: BLE001 - of any kind, another's code

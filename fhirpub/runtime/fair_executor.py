@@ -34,7 +34,11 @@ class FairExecutor:
         ``max_wait_seconds`` without a thread it raises what `FairTurns.take` raises.
         """
         await self._turns.take(owner, seconds=max_wait_seconds)
-        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except BaseException:  # the system starts no thread, or it is closed
+            self._turns.release(owner)
+            raise
         running.add_done_callback(lambda _ended: self._turns.release(owner))
         return await asyncio.shield(running)
 

@@ -117,9 +117,10 @@ class LogStream(io.TextIOBase):
             self._waiting.append(text)
             self._size += len(text)
             if self._writer is None:
-                self._writer = threading.Thread(target=self._write_waiting, daemon=True)
-                with suppress(RuntimeError):  # the interpreter ends, and starts no thread
-                    self._writer.start()
+                writer = threading.Thread(target=self._write_waiting, daemon=True)
+                with suppress(RuntimeError):  # none can be started: the next line asks
+                    writer.start()
+                    self._writer = writer
 
     def _write_waiting(self) -> None:
         while text := self._first_waiting():

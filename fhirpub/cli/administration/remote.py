@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -73,7 +75,7 @@ class RemoteService:
         self._base = base
         self._client = client
         self._key = key
-        self._token = ""
+        self._token, self._renewed_at = "", 0.0
 
     async def __call__(self, operation: Operation, **arguments: Any) -> Any:
         """Run an operation and return its result; None stands for an argument that is not given.
@@ -82,16 +84,18 @@ class RemoteService:
             FhirpubError: The service refuses it, or cannot be reached.
         """
         checked = operation.check(arguments)
-        self._token = self._token or await self._authenticate()
+        if time.monotonic() >= self._renewed_at:
+            self._token, seconds = await self._authenticate()
+            self._renewed_at = time.monotonic() + seconds / 2
         response = await self._send(self._call(operation, checked))
         if response.code == operation.status:
             return orjson.loads(response.body)
         raise _refusal(response)
 
-    async def _authenticate(self) -> str:
-        """Return the bootstrap key, or the token that an assertion gets."""
+    async def _authenticate(self) -> tuple[str, float]:
+        """Return the bootstrap key, or the token that an assertion gets; and its seconds."""
         if not self._key.startswith("{"):
-            return self._key
+            return self._key, math.inf
         key = _parse_key(self._key)
         url, name = f"{self._base}/token", str(key.get("name", ""))
         fields = {
@@ -104,7 +108,10 @@ class RemoteService:
         if response.code != HTTPStatus.OK:
             reason = said.get("error_description") or f"HTTP status {response.code}"
             raise RemoteRefusal(f"{_REFUSED}: {reason}")
-        return str(said.get("access_token", ""))
+        seconds = said.get("expires_in")
+        if not isinstance(seconds, int | float):
+            seconds = math.inf
+        return str(said.get("access_token", "")), seconds
 
     def _call(self, operation: Operation, arguments: Mapping[str, Any]) -> Call:
         """Return the request: each argument in its place."""

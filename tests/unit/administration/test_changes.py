@@ -142,15 +142,15 @@ async def test_nothing_is_recorded_without_an_audit_trail(office: Office) -> Non
 
 
 async def test_what_is_shown_is_recorded_once_with_the_patients_among_it(office: Office) -> None:
-    named = [("Patient", "1"), ("DiagnosticReport", "2")]
+    named = [("DiagnosticReport", "2"), ("Patient", "1"), ("Patient", "3")]
 
     await office.administration.record_read("read", *named, tenant="t")
 
     (entry,) = (await office.store.unsealed_audit(limit=9)).entries
     line = orjson.loads(entry.records)
     assert (entry.tenant, line["action"], line["status"]) == ("t", "read", 200)
-    assert line["what"] == ["Patient/1", "DiagnosticReport/2"]
-    assert line["patients"] == ["Patient/1"]
+    assert line["what"] == ["DiagnosticReport/2", "Patient/1", "Patient/3"]
+    assert line["patients"] == ["Patient/1", "Patient/3"]
 
 
 async def test_changes_are_recorded_although_reads_are_not(office: Office) -> None:

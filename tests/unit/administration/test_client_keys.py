@@ -79,9 +79,11 @@ async def test_a_network_that_is_allowed_to_webhooks_is_allowed(office: Office) 
 
 async def test_keys_are_shown_by_their_names_or_their_url(office: Office, lab: str) -> None:
     _private, public = new_key_pair()
+    _private, other = new_key_pair()
     kid = public["keys"][0]["kid"]
     wanted: list[tuple[dict[str, Any], Any]] = [
         ({"jwks": dict(public)}, [kid]),
+        ({"jwks": {"keys": [*public["keys"], *other["keys"]]}}, [kid, other["keys"][0]["kid"]]),
         ({"jwks_url": URL}, URL),
         ({"jwks_url": "HTTPS://Lab.Example.org/jwks"}, "https://lab.example.org/jwks"),
         ({}, None),

@@ -67,6 +67,16 @@ async def test_an_endpoint_is_meant_by_its_description_or_its_id(office: Office,
     assert (await office.administration.endpoint(one["id"])).description == "lis"
 
 
+async def test_a_part_of_a_name_means_nothing(office: Office, lab: str) -> None:
+    await office.run(endpoints.ADD, tenant=lab, url=URL, description="lis 2")
+    await office.run(clients.ADD, tenant=lab, name="lis 2")
+
+    for part in ("lis", "2", "LIS 2", " lis 2"):
+        for meant in (office.administration.endpoint, office.administration.client):
+            with pytest.raises(NoSuchRecord):
+                await meant(part)
+
+
 async def test_a_removed_endpoint_is_meant_by_its_id_alone(
     office: Office, lab: str, other: str
 ) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from fhirpub.administration import deliveries, endpoints
+from fhirpub.administration import deliveries, endpoint_acts, endpoints
+from fhirpub.audit.record import BEGUN
 from fhirpub.errors import BrokenRule
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
-from fhirpub.testing.contracts.webhooks.records import end, queue
+from fhirpub.testing.contracts.webhooks.records import a_delivery, end, queue
 from fhirpub.webhooks.management import delivery_log
 from tests.unit.administration.office import URL, Office
 
@@ -72,6 +73,45 @@ async def test_a_replay_to_all_leaves_out_what_is_read_by_its_client(
 
     assert (await office.run(deliveries.REPLAY, dead=True))["reopened"] == 9
     assert await states(office, lab, read) == ["dead"]
+
+
+async def test_a_replay_is_recorded_with_all_endpoints_that_there_are(
+    office: Office, lab: str, three: list[str]
+) -> None:
+    await office.run(endpoints.REMOVE, endpoint=three[1])
+    before = len(await office.records())
+
+    await office.run(deliveries.REPLAY, dead=True)
+
+    names = [f"Endpoint/{one}" for one in (three[0], three[2])]
+    assert (await office.records())[before:] == [
+        ("", "delivery.replay", status, names) for status in (BEGUN, 200)
+    ]
+
+
+async def test_an_event_is_shown_of_the_endpoint_that_has_it(
+    office: Office, lab: str, three: list[str]
+) -> None:
+    for endpoint in three:
+        await office.store.append(
+            [a_delivery(endpoint, 4, tenant=lab, event_id=f"evt_{endpoint}")]
+        )
+
+    for endpoint in three:
+        shown = await office.run(deliveries.SHOW, event=f"evt_{endpoint}")
+        assert [one["endpoint"] for one in shown] == [endpoint]
+
+
+async def test_a_replay_names_endpoints_as_held_only_where_something_was_reopened(
+    office: Office, lab: str, three: list[str]
+) -> None:
+    idle = (await office.run(endpoints.ADD, tenant=lab, url=URL))["id"]
+    for endpoint in (three[1], idle):
+        await office.run(endpoint_acts.PAUSE, endpoint=endpoint)
+
+    step = await office.run(deliveries.REPLAY, dead=True)
+
+    assert step["held"] == [{"endpoint": three[1], "state": "paused"}]
 
 
 async def test_a_replay_to_an_endpoint_that_is_read_by_its_client_is_refused(

@@ -88,6 +88,18 @@ async def test_a_list_that_would_be_too_long_is_refused(
         await office.run(deliveries.LIST, limit=4)
 
 
+async def test_a_list_of_several_endpoints_that_would_be_too_long_is_refused(
+    office: Office, lab: str, other: str, lis: str, theirs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "_MAX_SHOWN", 3)
+    for tenant, endpoint in ((lab, lis), (other, theirs)):
+        await queue(office.store, 2, endpoint=endpoint, tenant=tenant)
+
+    assert len(await office.run(deliveries.LIST, tenant=lab)) == 2
+    with pytest.raises(NotPossible, match="more than 3"):
+        await office.run(deliveries.LIST)
+
+
 async def test_deliveries_of_an_event_are_shown_with_their_bodies(
     office: Office, lab: str, other: str, lis: str, theirs: str
 ) -> None:

@@ -12,7 +12,7 @@ from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from tests.unit.administration.declared import declared
 from tests.unit.administration.office import URL, Office
 
-NEW = bytes(range(32))
+NEW, OTHER = bytes(range(32)), bytes(range(32, 64))
 
 
 @pytest.fixture
@@ -73,6 +73,34 @@ async def test_what_no_key_decrypts_is_counted_and_stays(filled: Office) -> None
 
     assert (found["salts"], found["signing_keys"], found["endpoints"]) == (0, 0, 0)
     assert found["not_decrypted"] == 3
+
+
+async def test_what_is_damaged_is_counted_and_stays(filled: Office) -> None:
+    (salt,) = [one for one in await filled.store.stored_secrets() if one.purpose == "salt"]
+    damaged = salt.value[:-1] + bytes([salt.value[-1] ^ 1])
+    await filled.store.replace_stored_secret(salt, damaged)
+
+    found = await reseal(filled)
+
+    assert (found["salts"], found["signing_keys"], found["not_decrypted"]) == (0, 1, 1)
+    assert damaged in [one.value for one in await filled.store.stored_secrets()]
+
+
+async def test_a_tenant_whose_key_is_missing_does_not_keep_those_behind_it(
+    office: Office, lab: str, other: str
+) -> None:
+    first, second = [tenant.id for tenant in await office.store.tenants()]
+    await office.run(endpoints.ADD, tenant=first, url=URL)
+    office.store.cipher.use([OTHER])
+    await office.run(endpoints.ADD, tenant=second, url=URL)
+    office.store.cipher.use([NEW, OTHER])
+
+    found = await reseal(office)
+
+    assert found["endpoints"] == 1
+    office.store.cipher.use([NEW])
+    (theirs,) = await office.store.endpoints(second)
+    assert all(office.store.cipher.is_of_first(one.sealed) for one in theirs.secrets)
 
 
 async def test_without_a_key_the_missing_one_is_named(filled: Office) -> None:

@@ -10,6 +10,7 @@ from fhirpub.administration import endpoints, tenants
 from fhirpub.administration.naming import id_of_key
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import ConfigurationError, InvalidContent, NoSuchRecord
+from fhirpub.webhooks.management.endpoints import EndpointWithSecrets
 from tests.unit.administration.declared import declared
 from tests.unit.administration.office import URL, Office
 
@@ -25,6 +26,20 @@ async def test_an_endpoint_is_added_with_secrets_that_are_shown_once(
     assert (added["tenant"], added["state"]) == (lab, "active")
     assert {*added} - {*shown} == {"signing_secret", "token"}
     assert shown == {name: value for name, value in added.items() if name in shown}
+
+
+async def test_secrets_that_were_not_made_are_not_shown(
+    office: Office, lab: str, lis: str
+) -> None:
+    endpoint = await office.administration.endpoint(lis)
+    kept = {"id": lis, **endpoints.record_of(endpoint)}
+
+    for disclosed, shown in (
+        (EndpointWithSecrets(endpoint), {}),
+        (EndpointWithSecrets(endpoint, token="t"), {"token": "t"}),
+        (EndpointWithSecrets(endpoint, signing_secret="s"), {"signing_secret": "s"}),
+    ):
+        assert endpoints.record_with_secrets(disclosed) == {**kept, **shown}
 
 
 async def test_the_end_of_an_addition_names_the_endpoint(office: Office, lab: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 
@@ -11,6 +12,8 @@ from fhirpub.administration import clients, keys
 from fhirpub.audit.record import BEGUN
 from fhirpub.auth.keys import longest_token_seconds
 from fhirpub.auth.revocation import MAX_REVOKED
+from fhirpub.auth.token_request import Message
+from fhirpub.auth.tokens import Tokens
 from fhirpub.errors import InvalidContent, NotPossible
 from fhirpub.fhir.times import instant
 from fhirpub.storage.client_activity_contract import RevokedToken
@@ -135,6 +138,40 @@ async def test_a_jti_is_the_claim_of_a_token(
     else:
         with pytest.raises(InvalidContent, match="jti: must be the claim of a token"):
             await office.run(keys.REVOKE, client=ward, jti=jti)
+
+
+async def test_a_token_is_revoked_by_its_text_in_the_chain_of_its_tenant(
+    office: Office, lab: str
+) -> None:
+    added = await office.run(clients.ADD, tenant=lab, scopes=["system/*.rs"])
+    config = office.administration.config
+    tokens = Tokens(
+        access=office.store,
+        config=config.auth,
+        limits=config.limits,
+        issuer=config.issuer,
+        clock=office.clock,
+    )
+    fields = {
+        "grant_type": "client_credentials",
+        "audience": config.auth.audience,
+        "client_id": added["client_id"],
+        "client_secret": added["client_secret"],
+    }
+    body = urlencode(fields).encode()
+    message = Message(content_type="application/x-www-form-urlencoded", body=body)
+    granted = await tokens.grant(message, address="192.0.2.1")
+    before = len(await office.records())
+
+    revoked = await office.run(keys.REVOKE, token=granted.access_token)
+
+    assert revoked["client_id"] == added["client_id"]
+    (stored,) = await office.store.revoked_tokens(added["client_id"])
+    assert (stored.jti, instant(stored.until)) == (revoked["jti"], revoked["until"])
+    assert (await office.records())[before:] == [
+        ("", "token.revoke", BEGUN, []),
+        (lab, "token.revoke", 200, [f"Client/{added['client_id']}"]),
+    ]
 
 
 async def test_what_is_no_token_revokes_nothing(office: Office) -> None:

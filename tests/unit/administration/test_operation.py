@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,6 +37,9 @@ def test_a_value_within_the_bounds_is_taken(parameter: Parameter, value: Any) ->
         (COUNT, 1.0, "must be a whole number"),
         (PART, "", "must not be empty"),
         (ITEMS, [{}, {}], "has more than 1 objects"),
+        (ITEMS, [{}, 1], "must be a list of objects"),
+        (ITEMS, [1, {}], "must be a list of objects"),
+        (NAMES, ["abc", "abcd"], "has more than 3 characters"),
     ],
 )
 def test_a_value_beyond_the_bounds_is_refused(
@@ -222,6 +226,16 @@ def test_an_operation_has_the_names_of_its_command(
 
 def test_the_blanks_of_a_path_are_named_in_their_order() -> None:
     assert an_operation().blanks == ["part", "other"]
+
+
+def test_a_value_that_is_required_must_be_right_as_well() -> None:
+    operation = an_operation(replace(COUNT, required=True), replace(NAMES, required=True))
+
+    assert problems(operation, count="x", names=[]) == {
+        "count": "must be a whole number",
+        "names": "must have at least 1",
+    }
+    assert problems(operation, count=1) == {"names": "is required"}
 
 
 @pytest.mark.parametrize(

@@ -116,13 +116,15 @@ async def test_an_unknown_tenant_has_no_state(office: Office) -> None:
         await states_of_tenant(office.store, "unknown", SETTINGS, now=NOW)
 
 
-async def test_the_state_is_that_of_the_store(office: Office, lab: str) -> None:
+@pytest.mark.parametrize("limit", [3, 0])
+async def test_the_state_is_that_of_the_store(office: Office, lab: str, limit: int) -> None:
     await office.store.add(lab, a_version())
     quota = "tenant_requests_per_minute"
-    await office.store.put_quota_overrides([QuotaOverride(lab, quota, 3)])
+    await office.store.put_quota_overrides([QuotaOverride(lab, quota, limit)])
 
     (found,) = await states_of(office.store, [Owner("tenant", lab, "Lab")], SETTINGS, now=NOW)
 
     quotas = {one.limit_name: one for one in found.quotas}
-    assert quotas["requests_per_minute"].limit == 3
+    assert quotas["requests_per_minute"].limit == limit
+    assert quotas["requests_per_minute"].is_override
     assert (quotas["stored_bytes"].used or 0) > 0

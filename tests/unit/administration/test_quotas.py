@@ -80,6 +80,30 @@ async def test_a_limit_that_is_removed_is_that_of_the_settings_again(
     assert shown["requests_per_minute"][1] == "[quotas]"
 
 
+async def test_a_limit_that_is_set_and_removed_at_once_is_removed(
+    limited: Office, lab: str
+) -> None:
+    answer = await limited.run(
+        quotas.SET_OF_TENANT,
+        tenant=lab,
+        requests_per_minute=5,
+        bytes_per_day=9,
+        defaults=["requests_per_minute"],
+    )
+
+    assert (answer["requests_per_minute"], answer["bytes_per_day"]) == (600, 9)
+
+
+async def test_all_clients_of_a_tenant_are_shown(limited: Office, lab: str, ward: str) -> None:
+    second = (await limited.run(clients.ADD, tenant=lab, name="lis"))["client_id"]
+    await limited.run(quotas.SET_OF_CLIENT, client=second, requests_at_a_time=4)
+
+    shown = (await limited.run(quotas.SHOW, tenant=lab))["clients"]
+
+    found = {one["client_id"]: by_name(one)["requests_at_a_time"][0] for one in shown}
+    assert found == {ward: None, second: 4}
+
+
 async def test_limits_of_one_owner_are_not_those_of_another(
     limited: Office, lab: str, other: str, ward: str
 ) -> None:

@@ -98,13 +98,14 @@ async def test_a_disabled_tenant_can_be_enabled(office: Office, lab: str, other:
 async def test_the_endpoints_of_a_disabled_tenant_stay_disabled(
     office: Office, lab: str, other: str
 ) -> None:
-    ours = await office.run(endpoints.ADD, tenant=lab, url=URL)
+    ours = [await office.run(endpoints.ADD, tenant=lab, url=URL) for _ in range(3)]
     theirs = await office.run(endpoints.ADD, tenant=other, url=URL)
 
     await office.run(tenants.DISABLE, tenant=lab)
     await office.run(tenants.ENABLE, tenant=lab)
 
-    assert (await office.run(endpoints.SHOW, endpoint=ours["id"]))["state"] == "disabled"
+    for one in ours:
+        assert (await office.run(endpoints.SHOW, endpoint=one["id"]))["state"] == "disabled"
     assert (await office.run(endpoints.SHOW, endpoint=theirs["id"]))["state"] == "active"
 
 

@@ -92,6 +92,16 @@ async def test_operations_over_http_are_those_of_their_caller_on_what_runs(
     assert interface._audit is built.audit
 
 
+async def test_callers_of_administration_are_asked_by_the_clock_of_the_service(
+    service: RunningService,
+) -> None:
+    other: Any = create_interface(replace(service.services, clock=lambda: 5))
+
+    assert other.callers._clock() == 5
+    assert other._open(Agent(user="ana")).clock() == 5
+    assert other.callers._ring is service.services.tokens.ring
+
+
 async def test_without_a_port_nothing_listens_for_administration(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

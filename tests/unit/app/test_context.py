@@ -11,7 +11,13 @@ import pytest
 from fhirpub.app import context as made
 from fhirpub.app.context import create_context, ignore_new_events, name_plugins_of
 from fhirpub.config.patients import PatientsConfig
-from fhirpub.config.settings import Config, FhirConfig, PluginsConfig, TypeConfig
+from fhirpub.config.settings import (
+    Config,
+    FhirConfig,
+    PluginsConfig,
+    TerminologyConfig,
+    TypeConfig,
+)
 from fhirpub.errors import ConfigurationError, PluginError
 from fhirpub.interactions.context import Context
 from fhirpub.plugin_host.loader import load
@@ -25,6 +31,7 @@ def context() -> Context:
     config = Config(
         fhir=FhirConfig(default_timezone="America/Lima"),
         patients=PatientsConfig(person_systems=[PERSONS]),
+        terminology=TerminologyConfig(assume=["urn:example:codes"]),
     )
     return create_context(config, clock=HandClock(now=7))
 
@@ -40,6 +47,12 @@ def test_searches_and_times_are_in_the_zone_of_the_settings(context: Context) ->
 
 def test_every_index_knows_which_identifiers_stand_for_persons(context: Context) -> None:
     assert {tuple(one.person_systems) for one in context.searched.values()} == {(PERSONS,)}
+
+
+def test_codes_of_the_systems_that_the_settings_assume_are_taken_for_correct(
+    context: Context,
+) -> None:
+    assert context.terminology.assumed == {"urn:example:codes"}
 
 
 def test_a_context_has_the_clock_and_reaches_no_store(context: Context) -> None:
@@ -99,16 +112,19 @@ def test_a_flow_of_states_needs_a_type_that_declares_one(
         made._check_state_flows(config, types)
 
 
+@pytest.mark.parametrize("names", [["guess"], ["subject", "guess"], ["guess", "subject"]])
 def test_a_reference_that_no_search_includes_is_refused_with_its_plugin(
-    context: Context,
+    context: Context, names: list[str]
 ) -> None:
     operation = SimpleNamespace(
-        code="print", type="DiagnosticReport", includes=("DiagnosticReport:guess",)
+        code="print",
+        type="DiagnosticReport",
+        includes=tuple(f"DiagnosticReport:{name}" for name in names),
     )
     declared: Any = SimpleNamespace(plugin="printer", operation=operation)
     changed = replace(context, operations={"DiagnosticReport": [declared]})
 
-    with pytest.raises(PluginError, match=r"plugin printer: operation 'print' follows .*guess"):
+    with pytest.raises(PluginError, match=r"plugin printer: operation 'print' follows \S+guess, "):
         made._check_includes(changed)
 
 

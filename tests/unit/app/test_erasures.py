@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from fhirpub.app import erasures
 from fhirpub.app.erasures import InterruptedErasures, eraser_of
 from fhirpub.errors import StoreUnavailable
+from fhirpub.interactions.erasure.erase import Begun, Eraser
 from fhirpub.storage.erasure.contract import Erasure
 from fhirpub.storage.leases import Leases
 from fhirpub.tenant import Tenant
@@ -90,6 +91,13 @@ async def test_a_young_order_does_not_keep_an_older_one_behind_it(
     assert not await lab.is_there(second.id)
 
 
+async def test_an_order_of_a_disabled_tenant_is_completed(lab: Lab, order: Erasure) -> None:
+    await lab.store.change_tenant(TENANT.id, disabled=True)
+
+    assert await InterruptedErasures(lab.services()).complete(young_ms=0) == 1
+    assert not await lab.store.erasures(unfinished=True)
+
+
 async def test_an_order_of_a_tenant_that_is_unknown_is_not_counted(
     lab: Lab, order: Erasure
 ) -> None:
@@ -114,6 +122,47 @@ async def test_an_order_that_is_refused_is_logged_with_its_resource_and_not_coun
     assert "hold" in line["reason"]
     assert await lab.is_there(order.id)
     assert not await lab.is_there(other.id)
+
+
+async def test_an_order_that_fails_does_not_keep_those_behind_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, other = sorted(
+        [await interrupted(lab, "R-1"), await interrupted(lab, "R-2")], key=lambda one: one.id
+    )
+    resume = Eraser.resume
+
+    async def failing(eraser: Eraser, order: Erasure, **named: Any) -> Begun:
+        if order.id == broken.id:
+            raise ValueError("Ashdown")
+        return await resume(eraser, order, **named)
+
+    monkeypatch.setattr(Eraser, "resume", failing)
+    with capture_logs() as lines:
+        assert await InterruptedErasures(lab.services()).complete(young_ms=0) == 1
+
+    assert not await lab.is_there(other.id)
+    (line,) = [one for one in lines if one["log_level"] == "error"]
+    assert (line["tenant"], line["id"], line["error"]) == (TENANT.id, broken.id, "ValueError")
+    assert "Ashdown" not in str(line)
+
+
+async def test_a_store_that_is_away_ends_a_round(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await interrupted(lab, "R-1")
+    await interrupted(lab, "R-2")
+    asked = list[str]()
+
+    async def away(_eraser: Eraser, order: Erasure, **_named: Any) -> Begun:
+        asked.append(order.id)
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(Eraser, "resume", away)
+    with pytest.raises(StoreUnavailable):
+        await InterruptedErasures(lab.services()).complete(young_ms=0)
+
+    assert len(asked) == 1
 
 
 class Rounds(InterruptedErasures):

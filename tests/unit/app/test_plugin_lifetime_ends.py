@@ -2,39 +2,126 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.app import plugin_lifetime
 from fhirpub.app.plugin_lifetime import _call, plugins_running
-from fhirpub.config.settings import Config, PluginsConfig
+from fhirpub.config.settings import Config
+from tests.plugin_examples import install
 from tests.unit.app.test_plugin_lifetime import config_with, said
 
 __all__ = ["said"]
 
+ENDLESS = """
+import threading
+from fhirpub.plugin_api import hookimpl
 
-async def test_plugins_that_hang_are_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, list[str]]] = []
+@hookimpl
+def fhirpub_shutdown(context):
+    threading.Event().wait()
+"""
 
-    async def call(hook: str, _config: Config, names: Sequence[str]) -> list[str]:
-        asked.append((hook, [*names]))
-        if hook == "fhirpub_shutdown":
-            await asyncio.Event().wait()
-        return []
+PROGRAM = """
+import asyncio
+import sys
 
-    monkeypatch.setattr(plugin_lifetime, "_call", call)
-    monkeypatch.setattr(plugin_lifetime, "_SHUTDOWN_SECONDS", 0.01)
+sys.path.insert(0, FOLDER)
+from fhirpub.app import plugin_lifetime
+from fhirpub.config.settings import Config, PluginsConfig
 
+plugin_lifetime._SHUTDOWN_SECONDS = 0.1
+
+async def main():
+    async with plugin_lifetime.plugins_running(Config(plugins=PluginsConfig(enabled=["endless"]))):
+        pass
+
+asyncio.run(main())
+print("stopped")
+"""
+
+
+IN_ITS_THREAD = "def fhirpub_shutdown", "example_log.gate.wait()"
+ON_THE_LOOP = (
+    "async def fhirpub_shutdown",
+    "while not example_log.gate.is_set(): await asyncio.sleep(0.001)",
+)
+each_way = pytest.mark.parametrize(
+    ("hook", "stop"), [IN_ITS_THREAD, ON_THE_LOOP], ids=["in its thread", "on the loop"]
+)
+
+
+@pytest.fixture
+def gate(said: list[object]) -> Iterator[threading.Event]:
+    """What a plugin waits for, opened after the test."""
+    gate = sys.modules["example_log"].gate = threading.Event()  # type: ignore[attr-defined]
+    yield gate
+    gate.set()
+
+
+def hanging(folder: Path, monkeypatch: pytest.MonkeyPatch, hook: str, stop: str) -> Config:
+    """Install two plugins, of which the one that is stopped first hangs."""
+    config = config_with(folder, monkeypatch, stop=f"{stop}\n    example_log.said.append('late')")
+    file = folder / "two" / "example_two.py"
+    file.write_text(file.read_text().replace("async def fhirpub_shutdown", hook))
+    return config
+
+
+async def errors_of_a_stop(config: Config) -> list[Any]:
     with capture_logs() as lines:
-        async with plugins_running(Config(plugins=PluginsConfig(enabled=["one", "two"]))):
+        async with plugins_running(config):
             pass
+    return [line for line in lines if line["log_level"] == "error"]
 
-    assert lines == [{"event": "plugins not stopped", "log_level": "error", "seconds": 0.01}]
-    assert asked == [("fhirpub_startup", ["one", "two"]), ("fhirpub_shutdown", ["two", "one"])]
+
+@each_way
+async def test_a_plugin_that_hangs_does_not_keep_the_others_and_has_the_time_of_all(
+    said: list[Any],
+    gate: threading.Event,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hook: str,
+    stop: str,
+) -> None:
+    monkeypatch.setattr(plugin_lifetime, "_SHUTDOWN_SECONDS", 2.0)
+    config = hanging(tmp_path, monkeypatch, hook, stop)
+    other = tmp_path / "one" / "example_one.py"
+    other.write_text(f"{other.read_text()}\n    example_log.gate.set()\n")
+
+    assert await errors_of_a_stop(config) == []
+
+    assert [one[:2] for one in said[2:4]] == [("stop", "two"), ("stop", "one")]
+    assert said[4:] == ["late"]
+
+
+@each_way
+@pytest.mark.usefixtures("gate")
+async def test_plugins_that_hang_are_left_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hook: str, stop: str
+) -> None:
+    monkeypatch.setattr(plugin_lifetime, "_SHUTDOWN_SECONDS", 0.05)
+
+    lines = await errors_of_a_stop(hanging(tmp_path, monkeypatch, hook, stop))
+
+    assert lines == [{"event": "plugins not stopped", "log_level": "error", "seconds": 0.05}]
+
+
+def test_a_plugin_that_hangs_keeps_no_process_from_ending(tmp_path: Path) -> None:
+    install(tmp_path, "endless", ENDLESS)
+    program = PROGRAM.replace("FOLDER", repr(str(tmp_path)))
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.endswith("stopped\n")
 
 
 async def test_a_hook_that_fails_is_logged_with_its_name_and_place(

@@ -75,6 +75,23 @@ def test_several_workers_are_supervised_on_the_port_that_was_reserved(
     assert not announced[0].endswith(":0")
 
 
+def test_schemas_are_made_once_before_any_worker_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+
+    def supervise(*_given: Any, **_named: Any) -> int:
+        order.append("workers")
+        return 0
+
+    monkeypatch.setattr(processes, "own_schemas", lambda: order.append("schemas"))
+    monkeypatch.setattr(processes, "supervise", supervise)
+
+    assert serve(two_workers(), announce=pytest.fail) == 0
+
+    assert order == ["schemas", "workers"]
+
+
 def test_a_worker_that_replaces_another_makes_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
     run: list[Any] = []
     monkeypatch.setattr(processes, "run_until_stopped", run.append)

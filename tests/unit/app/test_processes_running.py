@@ -198,6 +198,7 @@ async def test_a_process_that_sends_ends_what_it_began(sending: Sending) -> None
     assert opened == ["plugins", "store", "tracer", "metrics", "sender", "worker"]
     assert closed == opened[::-1]
     assert notes.index("keys of the cipher checked") < notes.index("announced")
+    assert "plugins named" in notes
     assert [line["drain_seconds"] for line in lines] == [7.0]
 
 

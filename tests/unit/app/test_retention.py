@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +15,7 @@ from fhirpub.app import retention
 from fhirpub.app.retention import RetentionRound
 from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.erasure.erase import Begun, Eraser
+from fhirpub.interactions.erasure.retention import expired
 from fhirpub.runtime.clock import DAY_MS
 from fhirpub.storage.leases import Leases
 from tests.bodies import register_body
@@ -49,6 +50,16 @@ async def test_a_disabled_tenant_is_left_out(lab: Lab) -> None:
 
     assert await lab.round() == {}
     assert await lab.is_there(kept.id)
+
+
+async def test_a_disabled_tenant_does_not_keep_those_behind_it(lab: Lab) -> None:
+    first, second = await lab.store.tenants()
+    version = await registered(lab.store, register_body("R-1"), tenant=second)
+    await lab.store.change_tenant(first.id, disabled=True)
+    lab.now += 11 * DAY_MS
+
+    assert await lab.round() == {POLICY: 1}
+    assert not await lab.is_there(version.id, second)
 
 
 async def test_without_leave_to_erase_a_round_counts(lab: Lab) -> None:
@@ -106,18 +117,75 @@ async def test_a_resource_on_hold_stays_and_its_refusal_is_recorded(lab: Lab) ->
     assert "hold" in line["reason"]
 
 
-async def test_a_round_ends_when_another_process_leads(lab: Lab) -> None:
+@pytest.mark.parametrize("erase", [True, False])
+async def test_a_round_ends_when_another_process_leads(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, erase: bool
+) -> None:
+    for value in ("R-1", "R-2", "R-3"):
+        await registered(lab.store, register_body(value))
+    lab.now += 11 * DAY_MS
+    made = RetentionRound(lab.services(erase=erase))
+    found = list[str]()
+
+    async def overtaken(*given: Any, **named: Any) -> AsyncIterator[str]:
+        async for one in expired(*given, **named):
+            found.append(one)
+            if len(found) == 2:
+                lab.now += 600_000
+                other = Leases(lab.store, owner="other", seconds=60.0, clock=lab.time)
+                await other.take(["retention"])
+            yield one
+
+    monkeypatch.setattr(retention, "expired", overtaken)
+    with pytest.raises(StoreUnavailable):
+        await made.make()
+
+    assert len(found) == 2
+    assert len(lab.trail.lines) == (2 if erase else 0)
+
+
+async def test_a_long_round_renews_its_lease(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("R-1", "R-2"):
         await registered(lab.store, register_body(value))
     lab.now += 11 * DAY_MS
-    services = lab.services()
-    other = Leases(lab.store, owner="other", seconds=60.0, clock=services.clock)
-    await other.take(["retention"])
 
-    with pytest.raises(StoreUnavailable):
-        await RetentionRound(services).make()
+    async def slow(*given: Any, **named: Any) -> AsyncIterator[str]:
+        async for one in expired(*given, **named):
+            lab.now += 590_000
+            yield one
 
-    assert len(lab.trail.lines) == 2
+    monkeypatch.setattr(retention, "expired", slow)
+    assert await lab.round(erase=False) == {POLICY: 2}
+
+    other = Leases(lab.store, owner="other", seconds=60.0, clock=lab.time)
+    lab.now += 599_999
+    assert await other.take(["retention"]) == set()
+    lab.now += 1
+    assert await other.take(["retention"]) == {"retention"}
+
+
+async def test_a_tenant_whose_round_fails_does_not_keep_the_others(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = await registered(lab.store, register_body("R-1"))
+    theirs = await registered(lab.store, register_body("R-1"), tenant=OTHER_TENANT)
+    lab.now += 11 * DAY_MS
+    begin = Eraser.begin
+
+    async def failing(eraser: Eraser, *given: Any, **named: Any) -> Begun:
+        if eraser.tenant.id == TENANT.id:
+            raise ValueError("Ashdown")
+        return await begin(eraser, *given, **named)
+
+    monkeypatch.setattr(Eraser, "begin", failing)
+    with capture_logs() as lines:
+        assert await lab.round() == {POLICY: 1}
+
+    assert await lab.is_there(kept.id)
+    assert not await lab.is_there(theirs.id, OTHER_TENANT)
+    (line,) = [one for one in lines if one["log_level"] == "error"]
+    assert (line["tenant"], line["error"]) == (TENANT.id, "ValueError")
+    assert "Ashdown" not in str(line)
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(120, 0.5), (1, 60.0), (0, 60.0)])
@@ -209,7 +277,7 @@ async def test_a_round_is_made_each_day_also_after_one_that_failed(
     assert "Ashdown" not in str(found)
 
 
-async def test_of_several_processes_one_makes_a_round_and_then_lets_others(
+async def test_of_several_processes_one_makes_the_round_of_a_day(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Leases(lab.store, owner="other", seconds=60.0, clock=lab.time)
@@ -222,7 +290,24 @@ async def test_of_several_processes_one_makes_a_round_and_then_lets_others(
     await other.release(["retention"])
     await paused(rounds, monkeypatch, 2)
     assert rounds.count == 1
+    lab.now += 599_999  # another process may have been started some minutes later
+    assert await other.take(["retention"]) == set()
+    lab.now += 1  # one that is started now looks in ten minutes
     assert await other.take(["retention"]) == {"retention"}
+
+
+@pytest.mark.parametrize(
+    ("passed", "pause"), [(3_600_000, 82_800.0), (90_000_000, 0.0), (-5_000, 86_400.0)]
+)
+async def test_a_round_begins_a_day_after_the_one_before_began(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, passed: int, pause: float
+) -> None:
+    class Long(Rounds):
+        async def make(self) -> Counter[str]:
+            lab.now += passed
+            return await super().make()
+
+    assert await paused(Long(lab.services()), monkeypatch, 2) == [600.0, pause]
 
 
 async def test_without_policies_there_is_no_round(

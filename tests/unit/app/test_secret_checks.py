@@ -14,6 +14,7 @@ from fhirpub.app import secret_checks
 from fhirpub.app.secret_checks import follow_keys, report_lost_key, require_readable_secrets
 from fhirpub.encryption.cipher import LOST_KEY, NO_KEY, SecretCipher
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
+from fhirpub.sealed import is_sealed
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.webhooks.records import an_endpoint
@@ -37,10 +38,11 @@ async def test_secrets_that_can_be_read_are_no_problem(store: SqliteStore) -> No
 
 async def test_a_missing_key_stops_the_start(store: SqliteStore) -> None:
     store.cipher.use([OLD])
-    await store.put_tenant(Tenant.new("Lab", created=1))
+    for name in ("Lab", "Ward"):
+        await store.put_tenant(Tenant.new(name, created=1))
     store.cipher.use([NEW])
 
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="the salt of 2 tenants in the store cannot be"):
         await require_readable_secrets(store)
 
 
@@ -87,6 +89,32 @@ async def test_secrets_that_are_damaged_are_logged_by_their_owners_and_stop_no_s
     (line,) = lines
     assert (line["log_level"], line["event"]) == ("error", "secret damaged in the store")
     assert (line["purpose"], line["owner"]) == ("salt", damaged.id)
+
+
+async def test_all_that_is_wrong_with_secrets_is_logged(store: SqliteStore) -> None:
+    store.cipher.use([])
+    await store.put_tenant(Tenant.new("in clear", created=1))
+    store.cipher.use([NEW])
+    for name in ("Lab", "Clinic"):
+        await store.put_tenant(Tenant.new(name, created=2))
+    sealed = [one for one in await store.stored_secrets() if is_sealed(one.value)]
+    for one in sealed:
+        damaged = one.value[:-1] + bytes([one.value[-1] ^ 1])
+        assert await store.replace_stored_secret(one, damaged)
+
+    with capture_logs() as lines:
+        await require_readable_secrets(store)
+
+    owners = {one["owner"] for one in lines if one["event"] == "secret damaged in the store"}
+    assert owners == {one.owner for one in sealed}
+    assert [one["event"] for one in lines][2:] == ["secrets in the store are in clear"]
+
+
+async def test_endpoints_without_a_key_are_logged_at_the_start(store: SqliteStore) -> None:
+    await store.put_endpoint(LAB, an_endpoint())
+    store.cipher.use([])
+
+    assert await checked(store) == [("error", "no webhook can be signed")]
 
 
 @pytest.mark.parametrize(("keys", "is_logged"), [([], True), ([NEW], False)])

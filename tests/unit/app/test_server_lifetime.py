@@ -93,6 +93,13 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
     monkeypatch.setattr(server, "RequestRouterAdapter", lambda *_given: None)
     monkeypatch.setattr(server, "table_of", lambda _services: [])
     monkeypatch.setattr(server, "Server", Listening(notes, sockets))
+    for name, what in {
+        "InterruptedErasures": "erasures",
+        "RetentionRound": "retention",
+    }.items():
+        monkeypatch.setattr(server, name, lambda _services, what=what: part(what))
+    for name, what in {"follow_keys": "keys", "_sweep": "sweeping"}.items():
+        monkeypatch.setattr(server, name, lambda _given, what=what: part(what).run())
     services = SimpleNamespace(
         store=SimpleNamespace(cipher=SecretCipher()),
         config=Config(),
@@ -115,7 +122,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
 async def served(noted: Noted) -> None:
     """Serve until all that runs beside the service has begun, and stop."""
     async with server._serving(noted.services, ["a socket"]):  # type: ignore[list-item]
-        await until(lambda: "loop lag begun" in noted.notes)
+        await until(lambda: {"loop lag begun", "retention begun"} <= {*noted.notes})
         noted.notes.append("served")
 
 
@@ -141,6 +148,10 @@ async def test_a_service_runs_what_is_beside_it_until_it_stops(noted: Noted) -> 
         "body timeout begun",
         "trimmer begun",
         "loop lag begun",
+        "erasures begun",
+        "retention begun",
+        "keys begun",
+        "sweeping begun",
         "audit begun",
         "sending begun",
     }

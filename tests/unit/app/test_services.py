@@ -214,3 +214,29 @@ def test_requests_under_way_are_counted_when_the_metrics_are_read(
         assert under_way() == before + 1
     finally:
         built.in_flight.discard("a request")
+
+
+def test_counts_of_quotas_are_exchanged_of_the_quotas_that_requests_are_counted_by(
+    service: RunningService,
+) -> None:
+    exchange: Any = service.services.quota_exchange
+
+    assert exchange._quotas is service.services.quotas
+
+
+def test_delays_of_the_loop_are_shown_when_the_metrics_are_read(service: RunningService) -> None:
+    built = service.services
+    lag: Any = built.loop_lag
+    before = [*lag._delays]
+    lag._delays.clear()
+    lag._delays.extend([3_600.0, 7_200.0])
+
+    try:
+        samples = [one for metric in built.metrics.collect() for one in metric.samples]
+    finally:
+        lag._delays.clear()
+        lag._delays.extend(before)
+
+    found = {one.name: one.value for one in samples}
+    assert found["fhirpub_loop_lag_max_seconds"] >= 7_200.0
+    assert found["fhirpub_loop_lag_p99_seconds"] >= 3_600.0

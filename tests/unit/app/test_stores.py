@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fhirpub.app.stores import (
+    _create_key,
     key_file,
     key_source,
     open_store,
@@ -23,6 +24,7 @@ from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.sqlite import store as sqlite
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
+from fhirpub.testing.contracts.webhooks.records import an_endpoint
 
 NEW = bytes(range(32))
 
@@ -118,6 +120,20 @@ async def test_where_something_is_encrypted_no_key_takes_the_place_of_a_lost_one
     assert not (tmp_path / "store.webhook-keys").exists()
 
 
+async def test_secrets_of_endpoints_keep_a_new_key_from_taking_the_place_of_a_lost_one(
+    config: Config, tmp_path: Path
+) -> None:
+    async with open_with(config, SecretCipher()) as store:
+        await store.put_tenant(Tenant.new("Lab", created=1))
+        endpoint = an_endpoint()
+        assert await store.put_endpoint(endpoint.tenant, endpoint)
+
+    async with open_store(config) as store:
+        assert not store.cipher
+
+    assert not (tmp_path / "store.webhook-keys").exists()
+
+
 async def test_what_is_in_clear_does_not_keep_a_key_from_being_made(
     config: Config, tmp_path: Path
 ) -> None:
@@ -128,6 +144,21 @@ async def test_what_is_in_clear_does_not_keep_a_key_from_being_made(
         assert store.cipher
 
     assert (tmp_path / "store.webhook-keys").exists()
+
+
+async def test_a_key_that_another_process_has_made_meanwhile_is_read(
+    config: Config, tmp_path: Path
+) -> None:
+    source = key_source(config)
+    cipher = SecretCipher(source.read(), read=source.read)
+    async with open_with(config, cipher) as store:
+        async with open_store(config) as theirs:
+            await theirs.put_tenant(Tenant.new("Lab", created=1))
+
+        await _create_key(store, source)
+
+        assert store.cipher.keys == source.read() != ()
+        assert [one.name for one in await store.tenants()] == ["Lab"]
 
 
 class Watched(SqliteStore):

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from fhirpub.encryption.cipher import SecretCipher, key_name_in, name_of
+from fhirpub.encryption.cipher import LOST_KEY, SecretCipher, key_name_in, name_of
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.sealed import MARK, is_sealed
 
@@ -73,6 +73,13 @@ def test_what_was_cut_off_is_noticed(length: int) -> None:
         opened(SecretCipher([NEW]), sealed(NEW)[:length])
 
 
+def test_without_any_key_the_lost_one_is_asked_for() -> None:
+    with pytest.raises(SecretsUnavailable) as caught:
+        opened(SecretCipher(), sealed(NEW))
+
+    assert caught.value.reason == LOST_KEY
+
+
 def test_a_missing_key_is_distinguished_from_damage() -> None:
     with pytest.raises(SecretsUnavailable) as caught:
         opened(SecretCipher([OLD]), sealed(NEW))
@@ -124,6 +131,31 @@ def test_a_salt_is_of_no_use_to_another_tenant_or_as_another_secret() -> None:
 
     assert is_sealed(cipher.unseal(stored(NEW), owner="t2", purpose="salt"))
     assert is_sealed(cipher.unseal(stored(NEW), owner="t1", purpose="private key"))
+
+
+def test_a_salt_is_of_no_use_to_a_tenant_whose_id_begins_or_ends_alike() -> None:
+    cipher, owner = SecretCipher([NEW]), "7d1a0000-0000-4000-8000-000000000001"
+    salt = cipher.seal(SALT, owner=owner, purpose="salt")
+
+    for other in (f"{owner[:-1]}2", f"8{owner[1:]}", owner.upper(), owner[:8]):
+        assert cipher.unseal(salt, owner=other, purpose="salt") == salt
+    assert cipher.unseal(salt, owner=owner, purpose="salt") == SALT
+
+
+@pytest.mark.parametrize("length", range(0, 60, 4))
+def test_a_salt_that_was_cut_off_is_returned_as_it_is_stored(length: int) -> None:
+    cut = stored(NEW)[: len(MARK) + length]
+
+    assert SecretCipher([NEW]).unseal(cut, owner="t1", purpose="salt") == cut
+
+
+def test_keys_in_another_order_are_other_keys() -> None:
+    read = [NEW, OLD]
+    cipher = SecretCipher([OLD, NEW], read=lambda: read)
+
+    assert cipher.reload()
+    assert cipher.is_of_first(sealed(NEW))
+    assert not cipher.reload()
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,13 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         KeySource(named(tmp_path / "none")).read()
 
 
+def test_a_key_file_that_cannot_be_looked_for_is_named(tmp_path: Path) -> None:
+    beside = tmp_path / ("x" * 300)
+
+    with pytest.raises(ConfigurationError, match=r"x: cannot be read: File name too long"):
+        KeySource(Config(), beside=beside).read()
+
+
 def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "new" / "fhirpub.webhook-keys"
 

@@ -10,6 +10,7 @@ import pytest
 
 from fhirpub.errors import Throttled
 from fhirpub.runtime.fair_executor import FairExecutor
+from tests.unit.runtime.threads import no_new_threads
 
 
 class Gate:
@@ -135,3 +136,33 @@ async def test_what_is_closed_takes_no_work_and_does_not_wait_for_what_it_has(
         await executor.run("lab", lambda: 7)
     gate.open()
     assert await task == "last"
+
+
+async def test_work_whose_caller_goes_away_keeps_its_turn_until_it_ends(
+    executor: FairExecutor,
+) -> None:
+    gate = Gate()
+    tasks = [submit(executor, "lab", gate, str(number)) for number in range(2)]
+    await started(gate, 2)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    draining = asyncio.create_task(executor.drain())
+    with pytest.raises(Throttled):
+        await executor.run("lab", lambda: "late", max_wait_seconds=0.05)
+    assert not draining.done()
+
+    gate.open()
+    await asyncio.wait_for(draining, 30)
+
+
+async def test_work_that_no_thread_can_be_started_for_takes_no_turn() -> None:
+    executor = FairExecutor(max_threads=1, per_owner=1)
+
+    with no_new_threads(), pytest.raises(RuntimeError, match="thread"):
+        await executor.run("lab", lambda: 7)
+
+    assert await asyncio.wait_for(executor.run("lab", lambda: 8), 30) == 8
+    await asyncio.wait_for(executor.drain(), 30)
+    executor.close()

@@ -94,6 +94,22 @@ async def test_turns_of_cancelled_callers_are_given_to_others(turns: FairTurns) 
         assert len(given) == 2
 
 
+async def test_a_turn_that_becomes_free_passes_over_all_callers_that_have_gone(
+    turns: FairTurns,
+) -> None:
+    given: list[str] = []
+    tasks = [wait_for(turns, "lab", given) for _ in range(5)]
+    await settle()
+    for task in tasks[2:4]:
+        task.cancel()
+    await settle()
+
+    turns.release("lab")
+
+    await asyncio.wait_for(tasks[4], 30)
+    assert len(given) == 3
+
+
 async def test_all_turns_are_awaited_at_the_end(turns: FairTurns) -> None:
     await turns.take("lab")
     draining = asyncio.create_task(turns.drain())

@@ -61,6 +61,13 @@ def test_a_fault_below_a_plugin_is_that_of_the_plugin() -> None:
     assert (found["plugin"], found["error"]) == ("flags", "JSONDecodeError")
 
 
+def test_a_fault_in_a_plugin_that_another_one_calls_is_that_of_the_one_called() -> None:
+    name_plugins({"acme_flags": "flags", "acme.plans": "plans"}, shows_tracebacks=False)
+    inner = "exec(compile('1 / 0', 'rules.py', 'exec'), {'__name__': 'acme.plans'})"
+
+    assert where(fault(inner))["plugin"] == "plans"
+
+
 def test_a_traceback_has_the_causes_first_and_each_text() -> None:
     name_plugins({}, shows_tracebacks=True)
     first = f"{{}}['{SECRET}']"

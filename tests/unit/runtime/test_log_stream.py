@@ -18,6 +18,7 @@ import pytest
 
 from fhirpub.runtime import log_stream
 from fhirpub.runtime.log_stream import MAX_WAITING, LogStream, _fits
+from tests.unit.runtime.threads import no_new_threads
 from tests.waiting import until, wait_until
 
 LINE = "x" * 99 + "\n"
@@ -51,10 +52,13 @@ class Pipe:
 
     def read(self) -> str:
         """Return what has come up to the line "end", leaving out what filled it."""
-        found = b""
-        while not found.endswith(b"end\n"):
-            found += self.drain()
-            time.sleep(0.001)
+        found = bytearray()
+
+        def is_whole() -> bool:
+            found.extend(self.drain())
+            return found.endswith(b"end\n")
+
+        assert wait_until(is_whole)
         return found.decode().lstrip("#")
 
 
@@ -228,11 +232,11 @@ async def test_lines_are_written_together_up_to_a_size(monkeypatch: pytest.Monke
     writes = Writes()
     log = LogStream(writes, lost=no_loss)
 
-    for line in ("12", "34", "5", "678910", "11"):
+    for line in ("12", "34", "5", "6", "678910", "11"):
         log.write_soon(lambda line=line: line)  # type: ignore[misc]
     log.end()
 
-    assert writes.noted == ["1234", "5", "678910", "11"]
+    assert writes.noted == ["1234", "56", "678910", "11"]
 
 
 def test_lines_that_wait_have_the_size_that_is_allowed(
@@ -247,6 +251,55 @@ def test_lines_that_wait_have_the_size_that_is_allowed(
 
     assert wait_until(lambda: not pipe.drain() and bool(pipe.lost))
     assert pipe.lost == [1]
+
+    # Once they are written there is room for as many again, and others are counted from none on.
+    pipe.fill()
+    for _ in range(5):
+        log.write(LINE)
+    assert wait_until(lambda: not pipe.drain() and len(pipe.lost) > 1)
+    assert pipe.lost == [1, 2]
+
+
+FORKING = """
+import io, os
+from fhirpub.runtime.log_stream import LogStream
+
+reading, writing = os.pipe()
+os.set_blocking(writing, False)
+try:
+    while True:
+        os.write(writing, b"#" * 4096)
+except BlockingIOError:
+    os.set_blocking(writing, True)
+stream = io.TextIOWrapper(io.FileIO(writing, "w"), write_through=True)
+log = LogStream(stream, lost=print)
+log.write("of the parent\\n")
+child = os.fork()
+if not child:
+    log.end()
+    os._exit(len(log._waiting))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(log._waiting), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_process_that_is_forked_begins_without_the_lines_of_its_parent() -> None:
+    words = [sys.executable, "-c", FORKING]
+
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout == "0 1\n"
+
+
+def test_lines_that_no_thread_could_be_started_for_are_written_with_the_next(pipe: Pipe) -> None:
+    log = LogStream(pipe.writing, lost=pipe.lost.append)
+    pipe.fill()
+    with no_new_threads():
+        log.write("first\n")
+
+    log.write("end\n")
+
+    assert pipe.read() == "first\nend\n"
 
 
 @pytest.mark.parametrize(

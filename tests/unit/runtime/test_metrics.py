@@ -33,14 +33,16 @@ def test_a_response_is_counted_and_timed() -> None:
     metrics.count_response("GET", "/x", 200, 0.02)
     metrics.count_response("GET", "/x", 200, 0.5)
     metrics.count_response("GET", "/x", 404, 0.02)
+    metrics.count_response("GET", "/x", 201, 0.02)
 
     found = shown(metrics)
 
     labels = 'method="GET",route="/x"'
     assert found[f'fhirpub_requests_total{{{labels},status="200"}}'] == 2
     assert found[f'fhirpub_requests_total{{{labels},status="404"}}'] == 1
-    assert found[f"fhirpub_request_seconds_count{{{labels}}}"] == 3
-    assert found[f"fhirpub_request_seconds_sum{{{labels}}}"] == pytest.approx(0.54)
+    assert found[f'fhirpub_requests_total{{{labels},status="201"}}'] == 1
+    assert found[f"fhirpub_request_seconds_count{{{labels}}}"] == 4
+    assert found[f"fhirpub_request_seconds_sum{{{labels}}}"] == pytest.approx(0.56)
 
 
 def test_words_that_are_no_methods_share_a_label() -> None:

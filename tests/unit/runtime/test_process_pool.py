@@ -155,6 +155,25 @@ async def test_a_process_that_dies_is_replaced_and_the_function_runs_again(
     assert await pool.run("lab", die, [f"{tmp_path}/died|1".encode()]) == "survived"
 
 
+async def test_a_process_that_dies_is_replaced_by_a_new_one_beside_others_that_are_idle(
+    pool: ProcessPool, tmp_path: Path
+) -> None:
+    files = [tmp_path / owner for owner in ("lab", "clinic")]
+    jobs = [
+        asyncio.create_task(pool.run(file.name, wait_for_file, [str(file).encode()]))
+        for file in files
+    ]
+    await until(lambda: all(map(has_begun, files)))
+    for file in files:
+        file.touch()
+    await asyncio.gather(*jobs)
+    assert pool.running == 2
+
+    assert await pool.run("lab", die, [f"{tmp_path / 'died'}|1".encode()]) == "survived"
+
+    assert pool.running == 2
+
+
 async def test_a_function_that_kills_its_process_twice_is_refused_for_now(
     pool: ProcessPool, tmp_path: Path
 ) -> None:
@@ -169,6 +188,15 @@ async def test_a_process_that_was_killed_while_idle_is_replaced(pool: ProcessPoo
     os.kill(first, signal.SIGKILL)
 
     assert await pid_of(pool) != first
+
+
+async def test_a_process_that_has_died_while_idle_is_no_longer_counted(pool: ProcessPool) -> None:
+    os.kill(await pid_of(pool), signal.SIGKILL)
+    ((child, _timer),) = pool._idle
+    await until(lambda: not child.is_alive)
+
+    assert await pid_of(pool) != child.pid
+    assert pool.running == 1
 
 
 async def test_a_process_ignores_the_signals_that_stop_the_service(pool: ProcessPool) -> None:

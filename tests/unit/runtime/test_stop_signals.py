@@ -21,6 +21,26 @@ run_until_stopped(work)
 """
 
 
+_AFTER = """
+import signal
+from fhirpub.runtime.stop_signals import STOP_SIGNALS, run_until_stopped
+
+async def work(stop):
+    pass
+
+run_until_stopped(work)
+print(signal.set_wakeup_fd(-1), {signal.getsignal(number) for number in STOP_SIGNALS})
+"""
+
+
+def test_after_the_end_stop_signals_are_ignored_and_wake_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _AFTER], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout == f"-1 { {signal.SIG_IGN} }\n"
+
+
 @pytest.fixture
 def program() -> subprocess.Popen[str]:
     program = subprocess.Popen([sys.executable, "-c", _WORK], stdout=subprocess.PIPE, text=True)

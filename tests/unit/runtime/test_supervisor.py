@@ -160,6 +160,25 @@ def test_a_worker_that_a_signal_stops_is_continued_at_once(
     assert wait_until(lambda: "worker died" in log.read_text())
 
 
+def test_ctrl_c_ends_no_worker_before_the_supervisor_ends_it(
+    supervisor: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    first, second = workers_of(supervisor)
+
+    for worker in (first, second):
+        os.kill(worker, signal.SIGINT)
+    os.kill(second, signal.SIGKILL)
+
+    assert wait_until(lambda: len((tmp_path / "started").read_text()) == 3)
+    lines = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
+    assert [line["pid"] for line in lines] == [second]
+    assert first in workers_of(supervisor)
+    assert state_of(first) != "Z"
+
+    os.killpg(supervisor.pid, signal.SIGINT)
+    assert supervisor.wait(timeout=60) == 0
+
+
 def state_of(process: int) -> str:
     """Return the letter that Linux gives to what a process is doing; T: stopped."""
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]

@@ -73,15 +73,16 @@ def test_a_start_that_is_stopped_is_not_announced() -> None:
     assert run(workers) == (True, 0)
 
 
-def test_a_worker_that_dies_is_replaced_under_its_number_and_logged() -> None:
-    workers = Workers((2, 3))
+@pytest.mark.parametrize("pid", [1, 2, 3])
+def test_a_worker_that_dies_is_replaced_under_its_number_and_logged(pid: int) -> None:
+    workers = Workers((pid, 3))
 
     with capture_logs() as lines:
-        assert run(workers) == (True, 1)
+        assert run(workers, 3) == (True, 1)
 
-    assert workers.started[2:] == [(1, 0.0)]
+    assert workers.started[3:] == [(pid - 1, 0.0)]
     (line,) = lines
-    assert (line["event"], line["pid"], line["status"]) == ("worker died", 2, 3)
+    assert (line["event"], line["pid"], line["status"]) == ("worker died", pid, 3)
 
 
 def test_a_child_that_is_no_worker_is_not_replaced() -> None:

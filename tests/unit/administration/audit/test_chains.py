@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from fhirpub.administration.audit import chains
 from fhirpub.administration.audit.chains import chain_meant, chain_name, seal_trail
 from fhirpub.app.stores import open_store
+from fhirpub.audit.sealer import LEASE
 from fhirpub.config.settings import Config, StorageConfig
+from fhirpub.errors import StoreUnavailable
+from fhirpub.runtime.clock import now_ms
+from fhirpub.storage.audit_contract import UnsealedAudit
+from fhirpub.storage.leases import Leases
+from fhirpub.storage.store import Store
+from fhirpub.storage.webhook_contract import MAX_LEASE_MULTIPLE
 from fhirpub.testing.samples import LAB, a_version
 from tests.unit.administration.office import Office
+from tests.waiting import until
 
 _MORE_THAN_A_ROUND_PASSES = 10_100
 
@@ -45,3 +57,56 @@ async def test_what_a_command_seals_is_signed(tmp_path: Path) -> None:
         await seal_trail(config, store)
 
         assert len(await store.audit_checkpoints(LAB)) == 1
+
+
+async def waiting_record(store: Store) -> None:
+    await store.add(LAB, a_version(audit=b'{"action":"register","status":201}'))
+
+
+def other_process(store: Store, seconds: float = 60.0) -> Leases:
+    return Leases(store, owner="other", seconds=seconds, clock=now_ms)
+
+
+async def test_a_command_gives_the_lease_back(office: Office) -> None:
+    store = office.store
+    await waiting_record(store)
+
+    await seal_trail(office.administration.config, store)
+
+    assert await other_process(store).take([LEASE]) == {LEASE}
+
+
+async def test_a_command_waits_until_a_service_has_sealed_what_waits(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, service = office.store, other_process(office.store)
+    await waiting_record(store)
+    await service.take([LEASE])
+    looks, look = list[UnsealedAudit](), store.unsealed_audit
+
+    async def noted(**given: Any) -> UnsealedAudit:
+        looks.append(await look(**given))
+        return looks[-1]
+
+    monkeypatch.setattr(store, "unsealed_audit", noted)
+    monkeypatch.setattr(chains, "_PAUSE_SECONDS", 0.001)
+    sealing = asyncio.create_task(seal_trail(office.administration.config, store))
+    await until(lambda: len(looks) > 3)
+    assert not sealing.done()
+
+    await service.release([LEASE])
+    await asyncio.wait_for(sealing, 30)
+    assert len(await store.audit_chain(LAB)) == 1
+
+
+async def test_a_service_that_does_not_seal_is_reported(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await waiting_record(office.store)
+    await other_process(office.store, seconds=MAX_LEASE_MULTIPLE * 0.18).take([LEASE])
+    monkeypatch.setattr(chains, "_LEASE_SECONDS", 0.2)
+
+    with pytest.raises(StoreUnavailable) as refusal:
+        await seal_trail(office.administration.config, office.store)
+
+    assert refusal.value.reason == "another process is to seal the audit trail, and does not"

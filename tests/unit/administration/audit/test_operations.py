@@ -235,6 +235,15 @@ async def test_checkpoints_from_outside_are_verified_as_well(office: Office, lab
     assert "a checkpoint is not right" in verdict["verdict"]
 
 
+async def test_each_of_several_checkpoints_is_verified(office: Office, lab: str) -> None:
+    await office.run(operations.VERIFY, chain=lab)
+    ((_number, right),) = await office.store.audit_checkpoints(lab)
+
+    for checkpoints in ([right, "forged"], ["forged", right]):
+        verdict = await office.run(operations.VERIFY, chain=lab, checkpoints=checkpoints)
+        assert "a checkpoint is not right" in verdict["verdict"]
+
+
 async def test_an_export_pauses_exactly_at_its_size(
     office: Office, lab: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

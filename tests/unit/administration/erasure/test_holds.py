@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.administration.erasure import holds
+from fhirpub.audit.record import BEGUN
 from fhirpub.errors import NotPossible
 from fhirpub.testing.samples import new_id
 from tests.unit.administration.declared import declared
@@ -29,6 +30,22 @@ async def test_a_hold_is_added_listed_and_released(office: Office, lab: str, oth
     assert await office.run(holds.LIST, tenant=other) == []
     assert await office.run(holds.RELEASE, **named) == {"released": name_of(report)}
     assert await office.run(holds.LIST, tenant=lab) == []
+
+
+async def test_a_hold_and_its_end_are_in_the_chain_of_the_tenant(office: Office, lab: str) -> None:
+    report = await published(office, lab)
+    named = {"tenant": lab, "type": report.type, "id": report.id}
+    before = len(await office.records())
+
+    added = await office.run(holds.ADD, **named, reason="case 7", operator="eva")
+    await office.run(holds.RELEASE, **named)
+
+    assert added["operator"] == "eva"
+    assert (await office.records())[before:] == [
+        (lab, f"hold.{act}", status, [name_of(report)])
+        for act in ("add", "release")
+        for status in (BEGUN, 200)
+    ]
 
 
 async def test_a_hold_that_there_is_not_cannot_be_released(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fhirpub.administration.erasure.meant import WAYS, find_meant
 from fhirpub.administration.erasure.work import Work
+from fhirpub.config.retention import RetentionConfig
 from fhirpub.errors import ConfigurationError, InvalidContent
 from fhirpub.interactions.erasure.patients import patients_by_identifier
+from fhirpub.plugin_api import ValueForm
+from fhirpub.runtime.clock import DAY_MS
+from tests.panels import panel
 from tests.unit.administration.erasure.test_meant import of_patient
 from tests.unit.administration.office import Office
+from tests.unit.interactions.erasure.registered import registered
 from tests.unit.interactions.erasure.test_patients import KEY
 
 
@@ -73,6 +79,40 @@ async def test_an_identifier_is_the_one_of_its_type_and_tenant(
             found.update(meant.ids)
 
     assert len(found) == 4
+
+
+async def test_an_identifier_means_what_was_registered_in_another_form(
+    office: Office, lab: str
+) -> None:
+    work = await Work.on(office.administration, lab)
+    declared = work.context.types["DiagnosticReport"]
+    rule = replace(declared.identifier, forms=(ValueForm(case="upper"),))
+    types = {"DiagnosticReport": replace(declared, identifier=rule)}
+    given = {"report_identifier": "urn:s|r-1", "type": "DiagnosticReport"}
+
+    meant = await find_meant(replace(work, context=replace(work.context, types=types)), given)
+
+    owner = await office.administration.tenant(lab)
+    assert meant.ids == [owner.resource_id("DiagnosticReport", "urn:s", "R-1")]
+
+
+async def test_what_has_expired_by_any_of_the_policies_is_meant_once(
+    office: Office, lab: str
+) -> None:
+    owner, store = await office.administration.tenant(lab), office.store
+    statuses = ["preliminary", "final"]
+    reports = [
+        await registered(store, panel(status, status=status), tenant=owner)  # type: ignore[arg-type]
+        for status in statuses
+    ]
+    policies = [f"DiagnosticReport?status={status} after 1 days" for status in statuses]
+    policies.append("DiagnosticReport after 2 days")
+    office.clock.now = reports[-1].updated + 4 * DAY_MS
+
+    later = office.with_config(retention=RetentionConfig(policies=policies))
+    meant = await find_meant(await Work.on(later.administration, lab), {"expired": True})
+
+    assert (meant.ids, meant.leaves_out_holds) == ([one.id for one in reports], True)
 
 
 async def test_without_policies_nothing_can_have_expired(office: Office, lab: str) -> None:

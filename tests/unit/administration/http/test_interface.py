@@ -144,6 +144,9 @@ async def test_without_a_bootstrap_key_none_is_taken(desk: Desk) -> None:
         ("GET", "/tenants/", 404, None),
         ("DELETE", "/tenants", 405, "POST, GET"),
         ("POST", "/tenants/x", 405, "PUT, GET, PATCH"),
+        ("PATCH", "/deliveries/replay", 405, "GET, POST"),
+        ("PUT", "/endpoints/reseal", 405, "GET, PATCH, DELETE, POST"),
+        ("GET", "/token", 404, None),
     ],
 )
 async def test_an_address_without_an_operation_is_refused(
@@ -239,6 +242,17 @@ async def test_a_refusal_is_logged_by_its_kind_and_a_success_too(desk: Desk) -> 
         ("not administered", "InvalidContent"),
     ]
     assert {(one["caller"], one["operation"]) for one in lines} == {(BOOTSTRAP, "tenantAdd")}
+
+
+async def test_a_store_that_is_away_is_logged_with_its_reason(desk: Desk) -> None:
+    await desk.office.store.stop()
+
+    with capture_logs() as logged:
+        answer = await desk.ask("GET", "/tenants")
+
+    (line,) = [one for one in logged if one["event"] == "store unavailable"]
+    assert (answer.status, line["log_level"]) == (503, "warning")
+    assert (line["reason"], line["request_id"]) == ("not started, or stopped", "r-9")
 
 
 @pytest.mark.parametrize(("key", "counted"), [("x", 1), (KEY, 0)])

@@ -102,6 +102,20 @@ def test_the_first_piece_adds_the_document_which_is_not_complete(
     assert connection.execute("SELECT * FROM blob_bytes").fetchall() == []
 
 
+@pytest.mark.parametrize("places", [(0,), (0, 1), (0, 2), (0, 1, 2)])
+def test_all_pieces_that_are_missing_are_added_when_a_document_is_completed(
+    connection: sqlite3.Connection, places: tuple[int, ...]
+) -> None:
+    three = a_blob(os.urandom(2 * PIECE_BYTES + 1))
+    write_pieces(connection, three, *places)
+
+    add_bytes(connection, LAB, three)
+
+    assert stored_pieces(connection) == 3
+    chunks = chunks_of(slice(0, len(three.data)))
+    assert b"".join(read(connection, three, chunk) for chunk in chunks) == three.data
+
+
 def test_a_piece_is_stored_once(connection: sqlite3.Connection) -> None:
     write_pieces(connection, TWO, 0, 1, 1, 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,28 @@ async def test_a_file_that_is_closed_is_open_nowhere(path: Path) -> None:
     assert await writing == 1
     assert open_files(path) == []
     assert not any(thread.is_alive() for thread in database._writing._threads)
+
+
+async def test_a_file_is_closed_after_the_reads_for_tenants(path: Path) -> None:
+    database, ended = Database(path, 30), threading.Event()
+    begun = threading.Event()
+
+    def slow(connection: sqlite3.Connection) -> list[tuple[int]]:
+        begun.set()
+        assert ended.wait(30)
+        return connection.execute("SELECT 7").fetchall()
+
+    reading = asyncio.ensure_future(database.read_for("lab", slow))
+    await asyncio.to_thread(begun.wait, 30)
+    closing = asyncio.ensure_future(database.close())
+    for _ in range(20):
+        await asyncio.sleep(0.005)
+    assert not closing.done()
+
+    ended.set()
+    await asyncio.wait_for(closing, 30)
+    assert await reading == [(7,)]
+    assert open_files(path) == []
 
 
 async def test_a_file_that_cannot_be_used_is_open_nowhere(path: Path) -> None:

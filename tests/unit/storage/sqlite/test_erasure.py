@@ -101,6 +101,19 @@ def test_members_that_were_passed_are_not_looked_at_again(connection: sqlite3.Co
     assert [stored(connection, number).type[0] for number in (1, 2, 3, 4)] == ["!", "O", "!", "!"]
 
 
+def test_members_that_stand_before_those_that_were_passed_are_erased_in_the_end(
+    connection: sqlite3.Connection,
+) -> None:
+    first = a_version(members=(a_result(), a_result()))
+    tombstone = a_tombstone(first)
+    add(connection, first, tombstone)
+    step(connection, tombstone)
+
+    found, passed = step(connection, tombstone, passed=99)
+
+    assert (found.members, passed) == (2, 3)
+
+
 def test_members_have_the_tombstone_without_who_ordered_it_and_why(
     connection: sqlite3.Connection,
 ) -> None:

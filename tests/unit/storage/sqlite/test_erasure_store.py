@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
 
+from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
 from fhirpub.storage.sqlite import erasure
 from fhirpub.storage.store import Store
@@ -13,6 +15,7 @@ from fhirpub.testing.contracts.erasure.content import an_erasure, erase
 from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.contracts.webhooks.records import (
     a_delivery,
+    an_attempt,
     an_endpoint,
     stored_deliveries,
 )
@@ -56,7 +59,7 @@ async def test_a_hold_is_read_as_it_was_put_until_it_is_deleted(store: Store) ->
 async def test_deliveries_of_an_event_lose_their_content_once(store: Store) -> None:
     endpoint = an_endpoint()
     await store.put_endpoint(LAB, endpoint)
-    for number, event in enumerate(("e1.1", "e1.2", "e2.1"), 1):
+    for number, event in enumerate(("e1.1", "e1~2", "e2.1"), 1):
         await store.append([a_delivery(endpoint.id, number, event_id=event, body=b"secret")])
 
     first = await store.erase_deliveries(LAB, "e1", lambda _body: b"{}")
@@ -87,17 +90,36 @@ async def test_how_long_a_delivery_is_on_its_way_is_that_of_the_last(store: Stor
     assert found == ErasedDeliveries(3, 9)
 
 
+async def test_responses_are_removed_from_a_delivery_whose_body_has_no_content(
+    store: Store,
+) -> None:
+    endpoint = an_endpoint()
+    await store.put_endpoint(LAB, endpoint)
+    attempts = (an_attempt(1, answer=b"Ashdown"), an_attempt(2, answer=b""))
+    await store.append([a_delivery(endpoint.id, event_id="e1", attempts=attempts)])
+
+    found = await store.erase_deliveries(LAB, "e1", lambda body: body)
+    again = await store.erase_deliveries(LAB, "e1", lambda body: body)
+
+    (stored,) = await stored_deliveries(store, endpoint.id)
+    assert [one.answer for one in stored.attempts] == [b"", b""]
+    assert (found.changed, again.changed) == (1, 0)
+
+
 async def test_deliveries_beyond_one_page_are_erased(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(erasure, "_DELIVERIES_AT_ONCE", 2)
     endpoint = an_endpoint()
     await store.put_endpoint(LAB, endpoint)
-    await store.append([a_delivery(endpoint.id, number) for number in range(1, 6)])
+    leases = dict.fromkeys(range(1, 6), 7) | {2: 9}
+    await store.append(
+        [a_delivery(endpoint.id, number, leased=leased) for number, leased in leases.items()]
+    )
 
     found = await store.erase_deliveries(LAB, "evt_", lambda _body: b"{}")
 
-    assert found.changed == 5
+    assert found == ErasedDeliveries(5, 9)
     assert {one.body for one in await stored_deliveries(store, endpoint.id)} == {b"{}"}
 
 
@@ -131,3 +153,14 @@ async def test_documents_of_erased_versions_are_deleted_unless_others_have_them(
 
     assert await store.erase_documents(LAB, names) == 1
     assert {*await store.blobs(LAB, names)} == {shared.sha256}
+
+
+async def test_documents_are_deleted_however_many_there_are(store: Store) -> None:
+    blobs = [a_blob(os.urandom(SMALL_BYTES + 1)) for _ in range(20)]
+    names = [one.sha256 for one in blobs]
+    version = a_version(documents=(*names,))
+    await store.add(LAB, version, blobs)
+    await erase(store, version)
+
+    assert await store.erase_documents(LAB, names) == 20
+    assert not await store.blobs(LAB, names)

@@ -23,7 +23,7 @@ from fhirpub.storage.sqlite.files import (
     require_use,
     unpacked,
 )
-from fhirpub.storage.upgrades.versions import SchemaVersion
+from fhirpub.storage.upgrades.versions import SchemaVersion, UpgradeNeeded
 
 
 def test_a_file_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
@@ -78,6 +78,8 @@ def test_a_file_is_not_made_with_a_library_that_is_too_old(
 
 def test_a_file_has_no_identity_until_it_is_there(tmp_path: Path) -> None:
     assert identity_of(tmp_path / "none") is None
+    (tmp_path / "file").write_text("")
+    assert identity_of(tmp_path / "file" / "below") is None
 
 
 def test_a_file_is_the_same_by_whatever_name(tmp_path: Path) -> None:
@@ -115,6 +117,17 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> 
 
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
         assert connection.execute("PRAGMA journal_mode").fetchone() != ("wal",)
+
+
+def test_a_file_of_an_older_release_stays_as_it_is_unless_it_may_be_upgraded(
+    connection: sqlite3.Connection,
+) -> None:
+    connection.execute("PRAGMA user_version = 12")
+
+    with pytest.raises(UpgradeNeeded):
+        make_tables(connection, upgrade=False)
+
+    assert connection.execute("PRAGMA user_version").fetchone() == (12,)
 
 
 def test_tables_are_made_once(shared: sqlite3.Connection) -> None:

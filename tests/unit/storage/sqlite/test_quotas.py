@@ -19,11 +19,11 @@ async def test_overrides_are_put_replaced_and_removed_by_owner_and_quota(
     first = [QuotaOverride(owner, quota, 1) for owner in "ba" for quota in "yx"]
     await store.put_quota_overrides(first)
 
-    await store.put_quota_overrides([QuotaOverride("a", "x", 0), QuotaOverride("b", "y", None)])
+    removed = [QuotaOverride("b", "y", None), QuotaOverride("a", "y", None)]
+    await store.put_quota_overrides([QuotaOverride("a", "x", 0), *removed])
 
     assert await store.quota_overrides() == [
         QuotaOverride("a", "x", 0),
-        QuotaOverride("a", "y", 1),
         QuotaOverride("b", "x", 1),
     ]
 

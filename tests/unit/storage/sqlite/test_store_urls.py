@@ -82,3 +82,13 @@ async def test_a_store_that_is_not_to_be_made_is_unavailable(tmp_path: Path) -> 
     assert refused.value.reason.startswith("the file was moved, deleted or replaced")
     assert identity_of(path) is None
     assert not path.parent.exists()
+
+
+def test_a_store_has_the_cipher_that_it_is_given_although_that_has_no_key_yet() -> None:
+    cipher = SecretCipher()
+    store = from_url("sqlite:///x.db", deadline_seconds=7, cipher=cipher)
+
+    cipher.use([bytes(32)])
+
+    assert store.cipher is cipher
+    assert store.cipher.keys == (bytes(32),)

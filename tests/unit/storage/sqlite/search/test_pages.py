@@ -240,3 +240,14 @@ def test_a_page_ends_with_the_version_that_fills_it() -> None:
     assert len(page_rows([half] * 5)) == 2
     assert len(page_rows([a_row(MAX_PAGE_BYTES // 2 - 1)] * 5)) == 3
     assert page_rows([]) == []
+
+
+@pytest.mark.parametrize(("room", "more"), [(2, True), (8, True), (9, False)])
+def test_a_page_without_room_for_all_that_was_found_says_that_there_is_more(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, room: int, *, more: bool
+) -> None:
+    monkeypatch.setattr(pages, "page_rows", lambda rows: [*rows][:room])
+
+    page = find_page(connection, LAB, wanting(A, limit=9))
+
+    assert (len(page.versions), page.more) == (room, more)

@@ -1,0 +1,156 @@
+"""Endpoints and deliveries in a file: what a write stores, and what it says of that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fhirpub.storage.sqlite import webhooks
+from fhirpub.storage.sqlite.store import SqliteStore
+from fhirpub.storage.webhook_contract import MAX_LEASE_MULTIPLE, AttemptResult, Endpoint
+from fhirpub.testing.contracts.webhooks.records import (
+    NOW,
+    a_delivery,
+    an_endpoint,
+    begin,
+    end,
+    queue,
+    stored_deliveries,
+)
+from fhirpub.testing.samples import LAB, OTHER
+
+
+@pytest.fixture
+async def lis(store: SqliteStore) -> Endpoint:
+    """An endpoint in the store."""
+    endpoint = an_endpoint()
+    assert await store.put_endpoint(LAB, endpoint)
+    return endpoint
+
+
+async def test_an_endpoint_is_replaced_by_its_next_revision_alone(
+    store: SqliteStore, lis: Endpoint
+) -> None:
+    second = replace(lis, revision=2, url="https://lab.example/2")
+
+    put = [await store.put_endpoint(LAB, one) for one in (lis, second, second)]
+    others = [
+        await store.put_endpoint(LAB, replace(second, revision=4)),
+        await store.put_endpoint(OTHER, replace(second, revision=3)),
+        await store.put_endpoint(OTHER, replace(second, revision=3, tenant=OTHER)),
+    ]
+
+    assert (put, others) == ([False, True, False], [False] * 3)
+    assert await store.endpoint(LAB, lis.id) == second
+
+
+@pytest.mark.parametrize("taken", [1, 2, 3, 4, 5])
+async def test_an_addition_to_a_queue_ends_before_the_first_place_that_is_taken(
+    store: SqliteStore, lis: Endpoint, monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
+    monkeypatch.setattr(webhooks, "_INSERT_BATCH_SIZE", 2)
+    await store.append([a_delivery(lis.id, taken, event_id="first")])
+
+    added = await store.append([a_delivery(lis.id, number) for number in range(1, 6)])
+
+    assert added == taken - 1
+    stored = await stored_deliveries(store, lis.id)
+    assert [one.sequence for one in stored] == [*range(1, taken + 1)]
+    assert stored[-1].event_id == "first"
+
+
+async def test_a_replay_of_nothing_counts_as_none(store: SqliteStore, lis: Endpoint) -> None:
+    (delivery,) = await queue(store, 1, endpoint=lis.id, due=NOW)
+
+    assert await store.reopen(LAB, lis.id, [delivery.event_id], now=NOW) == 0
+    assert await store.reopen(LAB, lis.id, ["unknown"], now=NOW + 1) == 0
+    assert await store.reopen(OTHER, lis.id, [delivery.event_id], now=NOW - 1) == 0
+
+    assert await store.endpoint(LAB, lis.id) == lis
+    assert await store.reopen(LAB, lis.id, [delivery.event_id], now=NOW - 1) == 1
+    assert await store.endpoint(LAB, lis.id) == replace(lis, reopened=lis.reopened + 1)
+
+
+async def test_a_delivery_that_had_ended_is_reopened_without_its_lease_and_attempts(
+    store: SqliteStore, lis: Endpoint
+) -> None:
+    await store.append(
+        [a_delivery(lis.id, state="dead", number=5, leased=NOW + 9, ended=NOW, due=NOW)]
+    )
+
+    assert await store.reopen(LAB, lis.id, ["evt_1"], now=NOW + 1) == 1
+
+    (stored,) = await stored_deliveries(store, lis.id)
+    assert (stored.state, stored.number, stored.leased) == ("pending", 0, 0)
+    assert (stored.due, stored.ended) == (NOW + 1, None)
+
+
+async def test_each_outcome_says_whether_it_was_stored(store: SqliteStore, lis: Endpoint) -> None:
+    first, second = await queue(store, 2, endpoint=lis.id)
+    attempts = [await begin(store, one) for one in (first, second)]
+    outcomes = [
+        AttemptResult(key=one.key, attempt=replace(attempt, ended=NOW + 40), state="delivered")
+        for one, attempt in zip((first, second), attempts, strict=True)
+    ]
+    stale = replace(outcomes[1], attempt=replace(outcomes[1].attempt, begun=NOW - 1))
+
+    assert await store.finish([outcomes[0], stale]) == [True, False]
+    assert await store.finish(outcomes) == [True, True]
+    assert await store.finish(outcomes) == [True, True]
+
+
+@pytest.mark.parametrize(("now", "is_taken"), [(NOW + 29_999, False), (NOW + 30_000, True)])
+async def test_an_attempt_may_begin_at_the_end_of_the_lease_of_another(
+    store: SqliteStore, lis: Endpoint, now: int, *, is_taken: bool
+) -> None:
+    (delivery,) = await queue(store, 1, endpoint=lis.id)
+    await begin(store, delivery)
+
+    taken = await store.begin([delivery.key], now=now, until=now + 1)
+
+    assert len(taken) == is_taken
+
+
+@pytest.mark.parametrize(("more", "is_ours"), [(0, False), (1, True)])
+async def test_a_lease_that_lasts_longer_than_any_can_is_taken_over(
+    store: SqliteStore, more: int, *, is_ours: bool
+) -> None:
+    end = NOW + MAX_LEASE_MULTIPLE * 1_000 + more
+    await store.lease(["relay"], owner="other", now=NOW, until=end)
+
+    ours = await store.lease(["relay"], owner="we", now=NOW, until=NOW + 1_000)
+
+    assert ours == ({"relay"} if is_ours else set())
+
+
+async def test_a_sweep_goes_on_until_nothing_is_left_but_the_newest(
+    store: SqliteStore, lis: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "_SWEEP_BATCH_SIZE", 2)
+    for state in ("delivered", "dead"):
+        endpoint = replace(an_endpoint(), created=NOW)
+        await store.put_endpoint(LAB, endpoint)
+        await queue(store, 6, endpoint=endpoint.id, state=state, ended=NOW)
+
+    assert await store.sweep_deliveries(delivered=NOW, dead=NOW, open_=NOW) == 0
+    assert await store.sweep_deliveries(delivered=NOW + 1, dead=NOW + 1, open_=NOW) == 10
+
+
+@pytest.mark.parametrize(("due", "swept"), [(NOW - 5, 2), (NOW, 0)])
+async def test_what_was_left_open_is_swept_once_it_is_no_longer_due(
+    store: SqliteStore, lis: Endpoint, due: int, swept: int
+) -> None:
+    await store.put_endpoint(LAB, replace(lis, revision=2, state="paused"))
+    await queue(store, 3, endpoint=lis.id, created=NOW - 5, due=due)
+
+    assert await store.sweep_deliveries(delivered=0, dead=0, open_=NOW) == swept
+
+
+async def test_a_delivery_whose_attempt_has_ended_is_not_begun(
+    store: SqliteStore, lis: Endpoint
+) -> None:
+    (delivery,) = await queue(store, 1, endpoint=lis.id)
+    await end(store, delivery)
+
+    assert await store.begin([delivery.key], now=NOW + 60_000, until=NOW + 90_000) == []
