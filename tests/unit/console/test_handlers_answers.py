@@ -205,6 +205,20 @@ async def test_an_answer_that_is_too_large_for_a_page_is_a_bad_gateway() -> None
     assert "too large for a page" in str(found.values)
 
 
+async def test_of_a_parameter_that_repeats_the_last_counts() -> None:
+    handler = a_handler(
+        audience="anyone", parameters=[("page", "1"), ("find", "x"), ("page", "2")]
+    )
+    handler._path_parameters = []
+    handler.console.client = lambda _handler: None
+    kind = type("Known", (type(handler),), {"request_id": "r-1", "address": "a", "cookie": ""})
+    handler.__class__ = kind
+
+    await handler._result(None, {})
+
+    assert handler._visit.query == {"page": "2", "find": "x"}
+
+
 async def test_a_page_that_refuses_is_shown_as_such() -> None:
     with pytest.raises(PageRefused):
         await answered(PageRefused("no"))

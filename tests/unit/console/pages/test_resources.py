@@ -184,6 +184,21 @@ async def test_results_are_in_their_table_alone() -> None:
     assert [label for label, _ in page.values["facts"]] == ["note"]
 
 
+async def test_each_of_several_results_is_in_the_table_alone() -> None:
+    values: list[Any] = [{**OBSERVATION, "id": one, "valueString": one} for one in "vw"]
+    results = [{"reference": f"Observation/{one}"} for one in "vw"]
+    report = {"resourceType": "Media", "id": "r", "result": results}
+    answer = found(("match", report), *(("include", one) for one in values), ("include", PATIENT))
+
+    page = as_page(
+        await resources.show_resource(visit_of({"/fhir/r4/Media": answer}, "Media", "r"))
+    )
+
+    assert [row.value for row in page.values["results"]] == ["v", "w"]
+    assert [row.path for row in page.values["others"]] == ["/console/resources/Patient/p"]
+    assert page.values["facts"] == []
+
+
 def test_a_list_of_more_than_shown_results_stays_a_fact() -> None:
     listed = [{"reference": "Observation/v"}, {"reference": "Observation/w"}]
 

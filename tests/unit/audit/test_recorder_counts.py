@@ -1,0 +1,88 @@
+"""What waits is counted in bytes too, and all of it is stored, whatever came of it before."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from fhirpub.audit.chain import ENTRY_SPAN_MS
+from fhirpub.audit.recorder import MAX_TAKEN_BYTES, MAX_WAITING_BYTES, Recorder
+from fhirpub.storage.audit_contract import AuditStore
+from tests.unit.audit.test_recorder import Fake
+from tests.unit.audit.test_recorder_limits import is_refused
+
+
+@pytest.fixture
+def store() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def recorder(store: Fake) -> Recorder:
+    return Recorder(cast("AuditStore", store), deadline_seconds=5)
+
+
+async def test_what_is_taken_in_part_makes_room_in_bytes(recorder: Recorder) -> None:
+    half = MAX_WAITING_BYTES // 2
+    recorder.note("a", b"x" * half, at=1)
+    recorder.note("a", b"x" * half, at=1)
+    assert is_refused(recorder)
+
+    recorder.take(["a"])
+
+    assert not is_refused(recorder)
+
+
+async def test_what_is_given_back_counts_with_what_was_noted_since(recorder: Recorder) -> None:
+    recorder.note("a", b"x" * (MAX_WAITING_BYTES // 2), at=1)
+    taken = recorder.take(["a"])
+    recorder.note("a", b"x" * (MAX_WAITING_BYTES // 2), at=1)
+
+    recorder.give_back(taken)
+
+    assert is_refused(recorder)
+
+
+async def test_records_of_all_times_are_stored_by_one_flush(
+    recorder: Recorder, store: Fake
+) -> None:
+    for number in range(4):
+        recorder.note("a", b"%d" % number, at=1 + number * ENTRY_SPAN_MS)
+
+    await recorder.flush()
+
+    assert store.calls == [{"a": b"%d\n" % number} for number in range(4)]
+
+
+async def test_a_large_record_of_one_tenant_leaves_those_behind_it_waiting(
+    recorder: Recorder,
+) -> None:
+    recorder.note("a", b"x" * MAX_TAKEN_BYTES, at=1)
+    recorder.note("b", b"y", at=1)
+
+    taken = [*recorder.take(["a", "b"]), *recorder.take(["a", "b"])]
+
+    assert [tenant for _span, tenant, _lines in taken] == ["a", "b"]
+
+
+async def test_the_end_waits_for_what_is_being_written(recorder: Recorder, store: Fake) -> None:
+    writing = asyncio.create_task(recorder.write("a", b"1", at=1))
+    await asyncio.sleep(0)
+
+    await recorder.finish()
+
+    assert store.calls == [{"a": b"1\n"}]
+    await writing
+
+
+async def test_a_store_that_is_away_again_is_logged_again(recorder: Recorder, store: Fake) -> None:
+    with capture_logs() as lines:
+        for is_available in (False, True, False):
+            store.is_available = is_available
+            recorder.note("a", b"1", at=1)
+            await recorder.flush()
+
+    assert [line["event"] for line in lines] == ["audit records wait for the store"] * 2
