@@ -124,3 +124,23 @@ async def test_a_chain_of_more_than_a_page_is_copied_whole(source: Store, target
 
     assert await transfer_trail(source, target) == 9 + 101
     assert (await target.audit_end("long"))[0] == 101
+
+
+async def test_a_target_that_has_more_is_refused_though_nothing_is_left_to_copy(
+    source: Store, target: Store
+) -> None:
+    await transfer_trail(source, target)
+    await record(target, HandClock(HandClock().now + 3_600_000))
+    await a_sealer(target, HandClock()).seal()
+
+    with pytest.raises(ConfigurationError, match="of its own"):
+        await transfer_trail(source, target)
+
+
+async def test_checkpoints_of_more_than_a_page_are_copied(source: Store, target: Store) -> None:
+    for number in range(1, 1_002):
+        await source.put_audit_checkpoint(LAB, number, "signed")
+
+    await transfer_trail(source, target)
+
+    assert await target.audit_checkpoints(LAB, after=1_000) == [(1_001, "signed")]

@@ -90,3 +90,12 @@ async def test_a_retired_key_of_another_environment_is_known_for_the_refusal() -
 
     assert found is not None
     assert found.kid == make_ready(before).kid
+
+
+async def test_looks_that_are_refused_earn_no_more_looks() -> None:
+    _access, ring = await a_ring()
+    assert all(ring._may_look(100.0) for _ in range(10))
+
+    quarters = [ring._may_look(100 + number / 4) for number in range(41)]
+
+    assert sum(quarters) == 10
