@@ -148,7 +148,7 @@ class Sealer:
                 there = await self._store.audit_chain(
                     block.tenant, after=block.number - 1, limit=1
                 )
-            except StoreUnavailable:
+            except Exception:  # noqa: BLE001 - what was taken is to be given back whatever happens
                 break
             if block in there:
                 added.append(sealed)

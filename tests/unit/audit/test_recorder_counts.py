@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from fhirpub.audit import recorder as recorder_module
 from fhirpub.audit.chain import ENTRY_SPAN_MS
 from fhirpub.audit.recorder import MAX_TAKEN_BYTES, MAX_WAITING_BYTES, Recorder
 from fhirpub.storage.audit_contract import AuditStore
@@ -86,3 +88,38 @@ async def test_a_store_that_is_away_again_is_logged_again(recorder: Recorder, st
             await recorder.flush()
 
     assert [line["event"] for line in lines] == ["audit records wait for the store"] * 2
+
+
+class Held(Fake):
+    """A store that writes once it is told to, although the caller has gone away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def add_audit_records(self, records: Mapping[str, bytes]) -> None:
+        self.asked.set()
+        self.writing = asyncio.ensure_future(self._write(records))
+        await asyncio.shield(self.writing)
+
+    async def _write(self, records: Mapping[str, bytes]) -> None:
+        await self.gate.wait()
+        await super().add_audit_records(records)
+
+
+async def test_what_is_being_stored_when_the_end_comes_is_stored_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorder_module, "FLUSH_SECONDS", 0)
+    store = Held()
+    recorder = Recorder(cast("AuditStore", store), deadline_seconds=5)
+    recorder.note("a", b"1", at=1)
+    running = asyncio.create_task(recorder.run())
+    await asyncio.wait_for(store.asked.wait(), 30)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    store.gate.set()
+
+    await recorder.finish()
+
+    assert store.calls == [{"a": b"1\n"}]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fhirpub.audit import trail as trail_module
+from fhirpub.audit.sealer import LEASE
 from fhirpub.audit.trail import SERVICE
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import StoreUnavailable
@@ -92,8 +93,9 @@ async def test_the_end_waits_for_a_seal_that_was_under_way(parts: Parts) -> None
         await gate.wait()
         raise StoreUnavailable("away")
 
+    parts.recorder.is_sealed_here = True  # so that what is noted is taken, and not flushed
     async with parts.trail.running():
-        await until(lambda: parts.recorder.is_sealed_here)
+        await until(lambda: parts.trail._sealer._leases.held(LEASE))
         store.unsealed_audit = unsealed_audit  # type: ignore[method-assign,assignment]
         parts.trail.note(LAB, reading)
         await asyncio.wait_for(asked.wait(), 30)
