@@ -14,7 +14,7 @@ from fhirpub.audit.chain import ENTRY_SPAN_MS
 from fhirpub.audit.recorder import MAX_TAKEN_BYTES, MAX_WAITING_BYTES, Recorder
 from fhirpub.storage.audit_contract import AuditStore
 from tests.unit.audit.test_recorder import Fake
-from tests.unit.audit.test_recorder_limits import is_refused
+from tests.unit.audit.test_recorder_limits import is_refused, returns_early
 
 
 @pytest.fixture
@@ -28,9 +28,8 @@ def recorder(store: Fake) -> Recorder:
 
 
 async def test_what_is_taken_in_part_makes_room_in_bytes(recorder: Recorder) -> None:
-    half = MAX_WAITING_BYTES // 2
-    recorder.note("a", b"x" * half, at=1)
-    recorder.note("a", b"x" * half, at=1)
+    recorder.note("a", b"x" * (MAX_WAITING_BYTES - 10), at=1)
+    recorder.note("a", b"x" * 10, at=1)
     assert is_refused(recorder)
 
     recorder.take(["a"])
@@ -123,3 +122,16 @@ async def test_what_is_being_stored_when_the_end_comes_is_stored_once(
     await recorder.finish()
 
     assert store.calls == [{"a": b"1\n"}]
+
+
+async def test_one_more_record_ends_the_wait_where_many_were_given_back(
+    recorder: Recorder,
+) -> None:
+    for _ in range(3_000):
+        recorder.note("a", b"1", at=1)
+    recorder.give_back(recorder.take(["a"]))
+    await returns_early(recorder)
+
+    recorder.note("a", b"1", at=1)
+
+    assert await returns_early(recorder)
