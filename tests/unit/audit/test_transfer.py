@@ -144,3 +144,15 @@ async def test_checkpoints_of_more_than_a_page_are_copied(source: Store, target:
     await transfer_trail(source, target)
 
     assert await target.audit_checkpoints(LAB, after=1_000) == [(1_001, "signed")]
+
+
+async def test_a_copy_that_is_made_again_after_a_deletion_copies_nothing(
+    source: Store, target: Store
+) -> None:
+    await transfer_trail(source, target)
+    for tenant in (LAB, OTHER, ""):
+        chain = await source.audit_chain(tenant)
+        gone = [SealedBlock(block=one, keys=frozenset()) for one in chain[:2]]
+        await source.delete_audit_blocks(tenant, gone)
+
+    assert await transfer_trail(source, target) == 0

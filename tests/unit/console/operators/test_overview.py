@@ -48,7 +48,7 @@ async def test_tenants_clients_and_endpoints_are_counted_by_state(
     await office.run(tenants.DISABLE, tenant=other)
     for name in ("a", "b"):
         await office.run(clients.ADD, tenant=lab, name=name)
-    ended = (ClientSecret(b"d", office.clock.now - 1),)
+    ended = (ClientSecret(b"d", office.clock.now),)
     await office.store.add_client(replace(a_client(tenant=lab), secrets=ended))
     for tenant in (lab, other):
         await office.store.put_endpoint(tenant, an_endpoint(tenant=tenant))
