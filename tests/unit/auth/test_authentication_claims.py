@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fhirpub.auth.authentication import TokenEndpoint
-from fhirpub.auth.clients import NewClient, add_client
+from fhirpub.auth.clients import NewClient, add_client, edit_client
 from fhirpub.errors import Throttled, TokenRefused
 from tests.unit.auth.assertions.signing import key_set, pair
 from tests.unit.auth.conftest import ADDRESS, World
@@ -93,3 +93,15 @@ async def test_who_asks_for_what_it_may_not_have_is_named(
         await world.ask(**changes)
 
     assert refused.value.client == world.client.id
+
+
+async def test_who_calls_from_outside_of_its_networks_is_named(world: World) -> None:
+    await edit_client(world.access, world.client.id, networks=["198.51.100.0/24"])
+
+    with pytest.raises(TokenRefused) as refused:
+        await world.ask()
+
+    assert (refused.value.error, refused.value.client) == (
+        "unauthorized_client",
+        world.client.id,
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.auth import statements
-from fhirpub.auth.statements import VALID_SECONDS
+from fhirpub.auth.keys import rotate
+from fhirpub.auth.statements import VALID_SECONDS, StatementReader, sign_statement
 from fhirpub.errors import NotAuthenticated
 from tests.unit.auth.conftest import World
 from tests.unit.auth.test_statements import once_of
@@ -49,3 +50,13 @@ async def test_many_statements_for_one_purpose_keep_no_other_from_being_used(
     await once.use("challenge", await once.sign("challenge", {}))
 
     assert await once.use("invitation", await once.sign("invitation", {}))
+
+
+async def test_a_statement_is_read_by_the_key_that_signed_it_once_that_is_retired(
+    world: World,
+) -> None:
+    statement = await sign_statement(world.tokens.ring, {"a": 1}, type_="x+jwt")
+    await rotate(world.access, world.config, clock=world.clock)
+    world.clock.pass_seconds(365 * 86_400)
+
+    assert await StatementReader(world.access, type_="x+jwt").read(statement) == {"a": 1}
