@@ -13,6 +13,7 @@ from fhirpub.audit.sealer import LEASE
 from fhirpub.audit.trail import SERVICE
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import StoreUnavailable
+from fhirpub.storage.contract import Client
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB
 from tests.unit.audit.test_sealer import a_sealer
@@ -103,3 +104,19 @@ async def test_the_end_waits_for_a_seal_that_was_under_way(parts: Parts) -> None
 
     del store.unsealed_audit
     assert len((await store.unsealed_audit(limit=9)).entries) == 1
+
+
+async def test_refusals_that_come_while_others_are_recorded_are_counted(parts: Parts) -> None:
+    found = parts.store.client
+
+    async def client(client_id: str) -> Client | None:
+        parts.trail.count_refusal("token", 401, address="192.0.2.8")
+        return await found(client_id)
+
+    parts.store.client = client  # type: ignore[method-assign]
+    parts.trail.count_refusal("token", 401, address=ADDRESS, client="guess")
+
+    await parts.trail.settle()
+    records = await parts.settled(SERVICE)
+
+    assert [one["address"] for one in records] == [ADDRESS, "192.0.2.8"]

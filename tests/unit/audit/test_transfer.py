@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -138,8 +139,8 @@ async def test_a_target_that_has_more_is_refused_though_nothing_is_left_to_copy(
 
 
 async def test_checkpoints_of_more_than_a_page_are_copied(source: Store, target: Store) -> None:
-    for number in range(1, 1_002):
-        await source.put_audit_checkpoint(LAB, number, "signed")
+    numbers = range(1, 1_002)
+    await asyncio.gather(*(source.put_audit_checkpoint(LAB, one, "signed") for one in numbers))
 
     await transfer_trail(source, target)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -15,9 +16,10 @@ from tests.unit.audit.test_verification import attest, fill, remove, sign, verdi
 
 async def test_checkpoints_of_more_than_a_page_count(store: Store) -> None:
     usual = Checkpoint(tenant=LAB, number=0, hash=b"x" * 32, at=NOON)
-    for number in range(1, 1_002):
-        signed = json.dumps(replace(usual, number=number).claims())
-        await store.put_audit_checkpoint(LAB, number, signed)
+    signed = {one: json.dumps(replace(usual, number=one).claims()) for one in range(1, 1_002)}
+    await asyncio.gather(
+        *(store.put_audit_checkpoint(LAB, number, text) for number, text in signed.items())
+    )
 
     found = await verdict(store)
 
