@@ -40,12 +40,11 @@ async def test_a_patient_is_found_by_whom_a_record_concerns_and_by_what_it_names
 async def test_blocks_that_concern_a_patient_and_those_that_name_it_come_in_one_order(
     office: Office, lab: str
 ) -> None:
+    patient = ("Patient/1",)
     records = [
-        a_record(
-            f"a-{number}",
-            at=NOON + number * HALF_HOUR,
-            **({"what": ("Patient/1",)} if number % 2 else {"patients": ("Patient/1",)}),
-        )
+        a_record(f"a-{number}", at=NOON + number * HALF_HOUR, what=patient)
+        if number % 2
+        else a_record(f"a-{number}", at=NOON + number * HALF_HOUR, patients=patient)
         for number in range(6)
     ]
     await seal(office.store, lab, records)
