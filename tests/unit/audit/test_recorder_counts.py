@@ -34,6 +34,7 @@ async def test_what_is_taken_in_part_makes_room_in_bytes(recorder: Recorder) -> 
 
     recorder.take(["a"])
 
+    recorder.note("a", b"x" * (MAX_WAITING_BYTES - 20), at=1)
     assert not is_refused(recorder)
 
 

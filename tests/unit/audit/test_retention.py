@@ -128,3 +128,15 @@ async def test_nothing_is_deleted_if_the_statement_cannot_be_signed(store: Store
         await delete_expired(store, LAB, before=NOON + HOUR * 3, sign=fail, now=NOON + HOUR * 3)
 
     assert await numbers(store) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("before", "left"), [(NOON + 5, [1, 2]), (NOON + 6, [2])])
+async def test_a_block_stays_as_long_as_one_of_its_records(
+    store: Store, before: int, left: list[int]
+) -> None:
+    await seal(store, LAB, [a_record(at=NOON), a_record(at=NOON + 5)])
+    await fill(store, 1)
+
+    await delete_expired(store, LAB, before=before, sign=sign, now=NOON + HOUR * 3)
+
+    assert await numbers(store) == left

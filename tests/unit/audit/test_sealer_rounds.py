@@ -11,13 +11,15 @@ from structlog.testing import capture_logs
 
 from fhirpub.audit import retention
 from fhirpub.audit import sealer as sealer_module
+from fhirpub.audit.chain import records_of
+from fhirpub.audit.checkpoint import checkpoint_of
 from fhirpub.audit.outlets import Outlet
 from fhirpub.audit.sealer import LEASE, Sealer
 from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB
-from tests.unit.audit.test_sealer import a_sealer, record
+from tests.unit.audit.test_sealer import a_sealer, read, record
 from tests.unit.audit.test_sealer_turns import Failing
 
 
@@ -191,3 +193,17 @@ async def test_records_expire_after_a_round_that_failed(
     assert running not in done
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_what_is_signed_is_the_hash_after_the_last_record_of_a_block(
+    store: Failing, clock: HandClock
+) -> None:
+    for _ in range(3):
+        await record(store, clock)
+
+    await a_sealer(store, clock).seal()
+
+    (block,) = await store.audit_chain(LAB)
+    ((_number, signed),) = await store.audit_checkpoints(LAB)
+    assert len(records_of(block)) == 3
+    assert checkpoint_of(await read(signed)).hash == block.end
