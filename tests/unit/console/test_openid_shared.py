@@ -13,6 +13,7 @@ from fhirpub.console.provider_client import Document
 from fhirpub.testing.clock import HandClock
 from tests.unit.auth.assertions.signing import NOW
 from tests.unit.console.test_openid import CONFIG, REQUEST, Answers
+from tests.unit.console.test_openid_answers import Counted
 
 
 class Held(Answers):
@@ -104,3 +105,13 @@ async def test_keys_that_may_not_be_fetched_now_make_the_provider_unavailable(
 
     with pytest.raises(ProviderUnavailable, match="its keys"):
         await a_provider(Answers()).identify("c", REQUEST)
+
+
+async def test_keys_that_are_known_are_not_fetched_for_each_sign_in() -> None:
+    answers, clock = Counted(), HandClock(NOW * 1000)
+    provider = OpenIdProvider(CONFIG, redirect="https://x/back", request=answers, clock=clock)
+    for _ in range(3):
+        await provider.identify("c", REQUEST)
+        clock.forward(seconds=31)
+
+    assert answers.paths.count("/keys") == 1
