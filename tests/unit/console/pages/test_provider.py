@@ -103,6 +103,15 @@ async def test_a_person_comes_back_with_a_session_to_what_was_asked_for(door: Do
     assert at.codes == ["c"]
 
 
+async def test_a_person_comes_back_to_all_of_the_address_that_was_asked_for(door: Door) -> None:
+    at, place = Provider(), f"/console/endpoints/{'e' * 36}/deliveries?status=dead&before=7"
+    cookie = await left(door, at, place)
+
+    _visit, entered = await came_back(door, at, cookie=cookie)
+
+    assert place_of(entered) == place
+
+
 async def test_a_person_may_be_named_by_id(door: Door) -> None:
     visit, entered = await came_back(door, Provider(door.world.person.subject))
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.config.administration import BOOTSTRAP
 from fhirpub.console.pages import sign_in
@@ -94,9 +95,12 @@ async def test_a_token_of_an_operator_is_no_administrative_key(door: Door) -> No
     console: Any = visit.console
     console.interface = SimpleNamespace(callers=OfOperator())
 
-    page = as_page(await sign_in.sign_in_by_key(visit))
+    with capture_logs() as logged:
+        page = as_page(await sign_in.sign_in_by_key(visit))
 
     assert page.status == 403
+    reasons = [one["reason"] for one in logged if one["event"] == "sign-in refused"]
+    assert reasons == ["a token in place of the administrative key"]
 
 
 async def test_a_link_is_shown_with_its_person_and_not_used_up(door: Door) -> None:
