@@ -91,7 +91,7 @@ async def test_a_store_that_is_away_again_is_logged_again(recorder: Recorder, st
 
 
 class Held(Fake):
-    """A store that writes once it is told to, although the caller has gone away."""
+    """A store that writes once it is asked to, although the caller has gone away."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -106,7 +106,7 @@ async def test_a_stop_seals_until_nothing_is_left(store: Failing, clock: HandClo
 
 
 class Slow(Outlet):
-    """Keeps checkpoints only when it is told to go on."""
+    """Keeps checkpoints only when it is asked to go on."""
 
     def __init__(self) -> None:
         self.may_end = asyncio.Event()

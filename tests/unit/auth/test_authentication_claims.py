@@ -1,4 +1,4 @@
-"""Whose attempts and fetches are counted together, and whom a refusal names."""
+"""Which attempts and fetches are counted together, and which client a refusal names."""
 
 from __future__ import annotations
 

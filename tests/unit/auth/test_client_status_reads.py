@@ -13,7 +13,7 @@ from tests.unit.auth.conftest import MemoryAccess, World
 
 
 class Held(MemoryAccess):
-    """Answers each question about a client when it is told to."""
+    """Answers each question about a client when it is asked to."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ CONFIG = AuthConfig()
 
 
 class Slow(MemoryAccess):
-    """Returns what was there when it was asked, once it is told to go on."""
+    """Returns what was there when it was asked, once it is asked to go on."""
 
     gate: asyncio.Event | None = None
     seconds = 0

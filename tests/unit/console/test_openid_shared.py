@@ -17,7 +17,7 @@ from tests.unit.console.test_openid_answers import Counted
 
 
 class Held(Answers):
-    """A provider that answers once it is told to."""
+    """A provider that answers once it is asked to."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The records of a chain that concern a patient: by what they name as well as by whom."""
+"""The records of a chain that name a patient, or a resource of one."""
 
 from __future__ import annotations
 

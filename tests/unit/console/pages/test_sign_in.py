@@ -84,7 +84,7 @@ async def test_another_key_shows_the_page_with_what_is_wrong(door: Door, key: st
 
 
 class OfOperator:
-    """Callers of whom one sends a token of its own."""
+    """Callers of administration: one sends a token of its own."""
 
     async def authenticate(self, _authorization: Any) -> str:
         return "boss@example.org"
