@@ -99,3 +99,13 @@ async def test_looks_that_are_refused_earn_no_more_looks() -> None:
     quarters = [ring._may_look(100 + number / 4) for number in range(41)]
 
     assert sum(quarters) == 10
+
+
+async def test_a_key_that_is_gone_from_the_store_verifies_no_more() -> None:
+    access, ring = await a_ring()
+    gone = (await ring.signing()).kid
+    await rotated(access, [gone])
+    del access._keys[gone]
+    access.clock.pass_seconds(30)
+
+    assert await ring.find(gone) is None

@@ -142,6 +142,10 @@ def test_a_field_that_was_emptied_gives_what_is_empty() -> None:
     assert read(a_parameter(), "x", filled=["name"]) == "x"
 
 
+def test_a_field_that_was_empty_before_is_not_emptied_with_another() -> None:
+    assert read(a_parameter(), "", filled=["other"]) == "nothing"
+
+
 def test_fields_of_no_parameter_are_passed_over() -> None:
     assert read_given(an_operation(a_parameter()), {"other": ["x"], "proof": ["p"]}) == {}
 
