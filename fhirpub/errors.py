@@ -271,9 +271,10 @@ class Throttled(FhirpubError):
 
     details = RequestProblem.RATE_LIMITED
 
-    def __init__(self, *, retry_after: int) -> None:
+    def __init__(self, *, retry_after: int, client: str = "") -> None:
         super().__init__(f"too many requests, try again in {retry_after} s")
         self.retry_after = retry_after
+        self.client = client  # as it claims to be, where clients prove who they are
 
 
 class QuotaExceeded(Throttled):

@@ -52,6 +52,7 @@ class Recorder:
         self._held: dict[str, _Held] = {}
         self._full = asyncio.Event()
         self._flushing = asyncio.Lock()
+        self._work: asyncio.Future[None] | None = None
         self._is_failing = False
         self.is_sealed_here = False
         """Whether what is noted is taken, and need not be flushed."""
@@ -94,7 +95,9 @@ class Recorder:
                 await asyncio.sleep(FLUSH_SECONDS)
             else:
                 await self.wait()
-                await self.flush()
+                # Who ends this interrupts no commit: what is stored must not be stored again.
+                self._work = asyncio.ensure_future(self.flush())
+                await asyncio.shield(self._work)
 
     async def wait(self) -> None:
         """Return after a second, or when much is waiting."""

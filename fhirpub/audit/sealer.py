@@ -117,22 +117,42 @@ class Sealer:
         # Taken before the store is read: the announcement of a change is stored before its outcome
         # is noted, and must not come after it in the chain.
         taken = recorder.take(noted) if recorder else []
+        blocks: list[SealedBlock] = []
         is_sealed = False
         try:
             unsealed = await self._store.unsealed_audit(limit=_BATCH_SIZE, tenants=noted)
             blocks = await _compute(next_blocks, with_taken(unsealed, taken))
             is_sealed = await self._store.seal_audit(blocks, unsealed)
         finally:
+            added = blocks if is_sealed else await self._added(blocks)
+            for sealed in added:
+                self._uncovered[sealed.block.tenant] = (sealed.block.number, sealed.block.end)
             if recorder and not is_sealed:
-                recorder.give_back(taken)
+                recorder.give_back(left_of(taken, added))
         if not is_sealed:
             return True  # another process works: what is left, it seals
-        for sealed in blocks:
-            self._uncovered[sealed.block.tenant] = (sealed.block.number, sealed.block.end)
         is_complete = unsealed.is_complete and _size(taken) < MAX_TAKEN_BYTES
         if is_complete and self._clock() >= self._checkpoint_due:
             await self.sign_checkpoints()
         return is_complete
+
+    async def _added(self, blocks: Iterable[SealedBlock]) -> list[SealedBlock]:
+        """Return which of these blocks are in the store, although not all could be added.
+
+        Those of which the store does not say it count as not added: better twice than never.
+        """
+        added = []
+        for sealed in blocks:
+            block = sealed.block
+            try:
+                there = await self._store.audit_chain(
+                    block.tenant, after=block.number - 1, limit=1
+                )
+            except Exception:  # noqa: BLE001 - what was taken is to be given back whatever happens
+                break
+            if block in there:
+                added.append(sealed)
+        return added
 
     async def delete_expired_for_ever(self) -> None:
         """Delete once an hour what is past its retention, a little at a time."""
@@ -231,10 +251,25 @@ def _size(taken: Iterable[Taken]) -> int:
 def with_taken(unsealed: UnsealedAudit, taken: Iterable[Taken]) -> UnsealedAudit:
     """Return what is to be sealed with what this process has noted, and never handed in."""
     entries = [
-        UnsealedEntry(tenant=tenant, records=b"\n".join(lines) + b"\n", version=None, source=None)
+        UnsealedEntry(tenant=tenant, records=_joined(lines), version=None, source=None)
         for _span, tenant, lines in taken
     ]
     return replace(unsealed, entries=[*unsealed.entries, *entries])
+
+
+def left_of(taken: Iterable[Taken], added: Iterable[SealedBlock]) -> list[Taken]:
+    """Return what was taken and is in none of these blocks."""
+    sealed = {
+        (entry.tenant, entry.records)
+        for block in added
+        for entry in block.entries
+        if entry.source is None
+    }
+    return [one for one in taken if (one[1], _joined(one[2])) not in sealed]
+
+
+def _joined(lines: Iterable[bytes]) -> bytes:
+    return b"\n".join([*lines, b""])
 
 
 async def _compute(

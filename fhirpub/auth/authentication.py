@@ -23,7 +23,7 @@ from fhirpub.auth.token_request import (
     refuse_credentials,
 )
 from fhirpub.config.settings import AuthConfig, LimitsConfig
-from fhirpub.errors import TokenRefused
+from fhirpub.errors import Throttled, TokenRefused
 from fhirpub.plugin_api.issuers import TokenIssuer
 from fhirpub.runtime.clock import Clock
 from fhirpub.runtime.logging import logger
@@ -80,16 +80,22 @@ class ClientAuthentication:
         TokenRefused, Throttled, StoreUnavailable.
         """
         claimed = proof.client_id if isinstance(proof, Credentials) else proof.subject
-        async with self._throttle.attempt(claimed, address):
-            if isinstance(proof, Credentials):
-                client = await self._by_secret(proof)
-            else:
-                client = await self._by_assertion(proof, audiences or self._audiences)
+        try:
+            async with self._throttle.attempt(claimed, address):
+                client = await self._proved(proof, audiences or self._audiences)
+        except Throttled as refusal:
+            refusal.client = claimed
+            raise
         if client.networks and not is_within(address, parse_networks(client.networks)):
             _log.warning("address not permitted", client_id=client.id, address=address)
             rule = "the client may not call from this address: ask the operator"
             raise TokenRefused("unauthorized_client", rule, client=client.id)
         return client
+
+    async def _proved(self, proof: Proof, audiences: Sequence[str]) -> Client:
+        if isinstance(proof, Credentials):
+            return await self._by_secret(proof)
+        return await self._by_assertion(proof, audiences)
 
     async def _by_secret(self, credentials: Credentials) -> Client:
         proved = await authenticate(

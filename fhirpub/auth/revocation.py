@@ -31,5 +31,6 @@ async def record_revocation(access: CredentialStore, token: RevokedToken, *, clo
         ends = [item.until for item in await access.revoked_tokens(token.client)]
         # One that has expired is swept after an hour.
         wait = math.ceil((min(ends, default=0) - clock()) / 1000) + _HOUR_SECONDS
-        raise Throttled(retry_after=min(max(_MINUTE_SECONDS, wait), _HOUR_SECONDS))
+        wait = min(max(_MINUTE_SECONDS, wait), _HOUR_SECONDS)
+        raise Throttled(retry_after=wait, client=token.client)
     _log.info("token revoked", client=token.client, tenant=client.tenant, jti=token.jti)

@@ -252,15 +252,16 @@ class Tokens:
         """Return the client's scopes, narrowed to those it asks for now."""
         if request.audience not in ("", self._config.audience):
             rule = f"the client is not permitted this audience: use {self._config.audience}"
-            raise TokenRefused("insufficient_scope", rule)
+            raise TokenRefused("insufficient_scope", rule, client=client.id)
         if not client.scopes or not request.scopes:
             return client.scopes
         scopes = narrow(client.scopes, request.scopes)
         if not scopes:
-            raise TokenRefused("insufficient_scope", "the client is not permitted these scopes")
+            rule = "the client is not permitted these scopes"
+            raise TokenRefused("insufficient_scope", rule, client=client.id)
         if len(" ".join(scopes)) > MAX_SCOPE_CHARACTERS:  # no token of them could be read
             rule = f"the scopes must not have more than {MAX_SCOPE_CHARACTERS} characters"
-            raise TokenRefused("invalid_request", rule)
+            raise TokenRefused("invalid_request", rule, client=client.id)
         return scopes
 
     async def _issue(

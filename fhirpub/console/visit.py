@@ -164,3 +164,13 @@ def address(*segments: str, **query: str) -> str:
     path = "/".join([BASE, *(quote(one, safe="") for one in segments)])
     given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def moment_in_utc(text: str) -> str:
+    """Return what a field for a date and a time has as a moment: without a zone, in UTC."""
+    day, mark, time = text.partition("T")
+    if not text or text.endswith("Z") or "+" in time or "-" in time:
+        return text
+    if not mark:
+        return f"{day}T00:00:00Z"
+    return f"{text}Z" if time.count(":") > 1 else f"{text}:00Z"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from fhirpub.administration.operation import Operation, Parameter
 from fhirpub.administration.paging import FROM, read_numbers
 from fhirpub.audit.chain import records_of
 from fhirpub.audit.checkpoint import TYPE
+from fhirpub.audit.event import patients_of
 from fhirpub.audit.record import key_of, unversioned
 from fhirpub.audit.verification import Verdict, verify
 from fhirpub.auth.statements import StatementReader
@@ -85,21 +87,9 @@ async def _find(
     store: Store, tenant: str, wanted: Record, place: _Place | None
 ) -> AsyncIterator[tuple[_Place, dict[str, Any]]]:
     """Yield the records of a chain that are wanted, newest first, each with its place."""
-    keys = tuple(
-        key_of(tenant, kind, unversioned(wanted[kind]))
-        for kind in ("patient", "entity", "agent")
-        if wanted.get(kind)
-    )
     before = (place.block[0], place.block[1] + 1) if place else None  # the block itself as well
     while True:
-        query = AuditQuery(
-            keys=keys,
-            since=wanted.get("since"),
-            until=wanted.get("until"),
-            before=before,
-            limit=_PAGE,
-        )
-        page = await store.find_audit_blocks(tenant, query)
+        page = await _candidates(store, tenant, wanted, before)
         for block in page:
             for number, record in enumerate(reversed(records_of(block))):
                 here = _Place(block.place, number)
@@ -113,13 +103,45 @@ async def _find(
         before = page[-1].place
 
 
+async def _candidates(
+    store: Store, tenant: str, wanted: Record, before: tuple[int, int] | None
+) -> list[AuditBlock]:
+    """Return the next blocks that may have what is wanted, newest first."""
+    merged: dict[tuple[int, int], AuditBlock] = {}
+    reached = (0, 0)
+    for keys in _alternatives(tenant, wanted):
+        query = AuditQuery(
+            keys=keys,
+            since=wanted.get("since"),
+            until=wanted.get("until"),
+            before=before,
+            limit=_PAGE,
+        )
+        page = await store.find_audit_blocks(tenant, query)
+        merged |= {block.place: block for block in page}
+        if page:
+            reached = max(reached, page[-1].place)
+    # What one of the pages does not reach may be missing in it.
+    return [merged[place] for place in sorted(merged, reverse=True) if place >= reached]
+
+
+def _alternatives(tenant: str, wanted: Record) -> Iterable[tuple[int, ...]]:
+    """Return sets of keys: a block with what is wanted has all keys of one of them.
+
+    A patient may be one that a record concerns, or one that it names.
+    """
+    kinds = {"patient": ("patient", "entity"), "entity": ("entity",), "agent": ("agent",)}
+    named = [(kinds[one], unversioned(wanted[one])) for one in kinds if wanted.get(one)]
+    return product(*([key_of(tenant, kind, name) for kind in some] for some, name in named))
+
+
 def _matches(members: Record, wanted: Record) -> bool:
     since, until = wanted.get("since") or 0, wanted.get("until")
     if members["at"] < since or (until is not None and members["at"] >= until):
         return False
     if wanted.get("action") and members["action"] != wanted["action"]:
         return False
-    if wanted.get("patient") and wanted["patient"] not in members.get("patients", ()):
+    if wanted.get("patient") and unversioned(wanted["patient"]) not in patients_of(members):
         return False
     names = map(unversioned, members.get("what", ()))
     if wanted.get("entity") and unversioned(wanted["entity"]) not in names:

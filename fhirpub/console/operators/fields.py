@@ -9,6 +9,7 @@ from typing import Any
 from fhirpub.administration.operation import Operation, Parameter
 from fhirpub.console.operators.catalogue import SECRETS
 from fhirpub.console.operators.words import label_of
+from fhirpub.console.visit import moment_in_utc
 from fhirpub.errors import InvalidContent
 from fhirpub.fhir.strict_json import dumps, loads
 
@@ -104,7 +105,7 @@ def _value_of(parameter: Parameter, text: str) -> Any:
         except InvalidContent:
             return text
     if parameter.type == "instant":
-        return f"{text}{'' if text.count(':') > 1 else ':00'}Z" if text[-1:] != "Z" else text
+        return moment_in_utc(text)
     return parameter.from_texts([text])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from fhirpub.console.pages.endpoints import BASE, SECTION, level_of, path_of, read_endpoint
-from fhirpub.console.visit import Html, Page, Redirect, Result, Visit, address
+from fhirpub.console.visit import Html, Page, Redirect, Result, Visit, address, moment_in_utc
 from fhirpub.fhir.strict_json import pretty
 from fhirpub.webhooks.management.delivery_log import SHOWN_STATES
 
@@ -75,7 +75,7 @@ async def replay_range(visit: Visit) -> Result:
     """Send deliveries again, a page of them at a time; a form goes on with those behind it."""
     endpoint = await read_endpoint(visit)
     body: dict[str, Any] = {
-        name: text for name in ("since", "until") if (text := _instant(visit.field(name)))
+        name: text for name in ("since", "until") if (text := moment_in_utc(visit.field(name)))
     }
     body |= {name: _number(text) for name in ("from_seq", "to_seq") if (text := visit.field(name))}
     if status := visit.field("status"):
@@ -87,7 +87,7 @@ async def replay_range(visit: Visit) -> Result:
 
 def _query(visit: Visit) -> list[tuple[str, str]]:
     given = [
-        (name, _instant(text) if name in ("since", "until") else text)
+        (name, moment_in_utc(text) if name in ("since", "until") else text)
         for name in (*_FILTERS, "before")
         if (text := visit.query.get(name, "").strip())
     ]
@@ -98,13 +98,6 @@ def _number(text: str) -> int | str:
     """Return a number; what is none as it is, for the service to refuse it."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
     return int(text) if is_number else text
-
-
-def _instant(text: str) -> str:
-    """Return what a field for a date and a time has as a moment, in UTC."""
-    if not text or text.endswith("Z") or "+" in text:
-        return text
-    return f"{text}:00Z" if text.count(":") == 1 else f"{text}T00:00:00Z"
 
 
 def _in_lines(body: Any) -> str:

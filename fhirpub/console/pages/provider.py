@@ -86,8 +86,11 @@ async def _person_named(visit: Visit, claimed: str) -> Client:
     found = await store.client(claimed)
     if found is not None and is_person(found):
         return found
-    named = [one for one in await store.clients() if one.name == claimed]
-    people = {one.id: one for one in named if is_person(one)}
+    here = visit.console.config.auth.environment
+    named = [one for one in await store.clients() if one.name == claimed and is_person(one)]
+    # One who was disabled, which is for good, may have been added again.
+    admitted = [one for one in named if one.environment == here and not one.disabled]
+    people = {one.id: one for one in admitted or named}
     try:
         id_ = only_one("person", claimed, people)
     except (NoSuchRecord, NotPossible) as problem:

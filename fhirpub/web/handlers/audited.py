@@ -47,6 +47,8 @@ class AuditedRequest(RequestLifecycle):
     """Whether only a refusal is recorded: the parts of the request leave records of their own."""
     is_announced: ClassVar[bool] = False
     """Whether a durable record comes before the change too, which is not part of a commit."""
+    claimed: str = ""
+    """The client that a refused request claims to come from, or whose token it came with."""
     _what: tuple[str, ...] = ()
     _patients: tuple[str, ...] = ()
     _is_recorded = False
@@ -169,9 +171,14 @@ class AuditedRequest(RequestLifecycle):
         return audit.records_reads or self.is_announced
 
     def count_refusal(self, audit: AuditTrail) -> None:
-        """Count a request without a valid token; others without a caller are not accesses."""
-        if self.status == HTTPStatus.UNAUTHORIZED:
-            audit.count_refusal("unauthenticated", self.status, address=self.address)
+        """Count a request without a valid token, or with one that is not good from there.
+
+        Others without a caller are not accesses.
+        """
+        status, client = self.status, self.claimed
+        if status == HTTPStatus.UNAUTHORIZED or client:
+            action = "unauthenticated" if status == HTTPStatus.UNAUTHORIZED else self.action
+            audit.count_refusal(action, status, address=self.address, client=client)
 
     def _record(self, at: int) -> bytes:
         """Return the record of the response."""

@@ -61,6 +61,7 @@ class BaseHandler(ResponseWriter):
             if self.caller.networks:
                 self._check_address()
             if self.caller.certificate and self.caller.certificate != self.certificate():
+                self.claimed = self.caller.client_id
                 del self.caller
                 raise refusals.unbound()
             self.services.rate_limit.count(self.caller.client_id)
@@ -87,6 +88,7 @@ class BaseHandler(ResponseWriter):
         caller, trusted = self.caller, self.services.config.server.trusted_proxies
         address = self.request.client_address(trusted)
         if not caller.may_call_from(address):
+            self.claimed = caller.client_id
             del self.caller
             raise AddressNotPermitted(caller.client_id, address)
 

@@ -25,14 +25,12 @@ class OAuthHandler(BodyHandler):
     """A request of OAuth, in which the client authenticates by its credentials."""
 
     requires_token = False
-    _claimed = ""
-    """The client that a refused request claims to come from."""
 
     def count_refusal(self, audit: AuditTrail) -> None:
         """Count a refused request."""
         status = int(self.status)
         if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            audit.count_refusal(self.action, status, address=self.address, client=self._claimed)
+            audit.count_refusal(self.action, status, address=self.address, client=self.claimed)
 
     def default_headers(self) -> Headers:
         """Keep tokens and refusals out of caches (RFC 6749 section 5.1)."""
@@ -66,7 +64,7 @@ class OAuthHandler(BodyHandler):
         status, error, text = 500, "server_error", "the service could not answer"
         if isinstance(problem, TokenRefused):
             status, error, text = status_of(problem), problem.error, str(problem)
-            self._claimed = problem.client
+            self.claimed = problem.client
             if problem.challenge:
                 self.headers["WWW-Authenticate"] = 'Basic realm="fhirpub"'
         elif isinstance(problem, TooLarge):
@@ -77,6 +75,7 @@ class OAuthHandler(BodyHandler):
         elif isinstance(problem, (Throttled, StoreUnavailable)):
             status, error = response_for(problem).status, "temporarily_unavailable"
             text = str(problem)
+            self.claimed = problem.client if isinstance(problem, Throttled) else ""
             self.headers["Retry-After"] = str(problem.retry_after)
         self.status = status
         write_oauth(self, {"error": error, "error_description": text})

@@ -131,3 +131,10 @@ def test_the_agent_of_a_record_is_a_client_or_a_user_or_none() -> None:
     assert agent_of({"client": "c", "user": "u"}) == "c"
     assert agent_of({"user": "u"}) == "u"
     assert agent_of({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "HTTP status 401"), (2, "HTTP status 401, 2 attempts")]
+)
+def test_an_outcome_says_how_many_attempts_it_stands_for(count: int, said: str) -> None:
+    assert an_event("token", status=401, count=count)["outcomeDesc"] == said

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from fhirpub.audit import outlets
 from fhirpub.audit.outlets import FileOutlet, SyslogOutlet, message, outlets_of
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import ConfigurationError
@@ -238,3 +239,25 @@ def test_an_authority_that_cannot_be_read_is_named() -> None:
 def test_a_port_that_is_no_number_is_refused(port: str) -> None:
     with pytest.raises(ConfigurationError, match="must be host:port"):
         outlets_of(AuditConfig(checkpoints_syslog=f"logs.example.org:{port}"))
+
+
+async def test_a_server_that_does_not_answer_is_not_waited_for(
+    certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outlets, "_SECONDS", 0.05)
+
+    async def be_silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await released.wait()
+        writer.close()
+
+    released = asyncio.Event()
+    listening = await asyncio.start_server(be_silent, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    outlet = SyslogOutlet("127.0.0.1", port, ca_file=str(certificate.file))
+    async with asyncio.timeout(30):
+        with capture_logs() as logged:
+            await outlet.keep(["{}"], at=AT)
+
+    released.set()
+    listening.close()
+    assert [(one["reason"], one["waiting"]) for one in logged] == [("TimeoutError", 1)]

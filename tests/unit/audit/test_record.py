@@ -257,3 +257,7 @@ def test_a_first_version_has_a_name_of_its_own() -> None:
 
 def test_a_form_of_no_fields_is_no_query() -> None:
     assert form_query([]) == ""
+
+
+def test_the_names_of_a_long_form_are_not_all_encoded() -> None:
+    assert len(form_query([("," * 100, "") for _ in range(500)])) < 25_000

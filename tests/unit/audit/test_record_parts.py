@@ -37,3 +37,10 @@ def test_a_patient_on_both_sides_of_a_cut_is_named_once() -> None:
     body = body_with(FIRST, behind=_PART - 5)
 
     assert patients_in([body, body]) == ("Patient/first",)
+
+
+def test_patients_of_a_resource_before_one_with_several_are_kept() -> None:
+    one = b'{"subject":{"reference":"Patient/one"}}'
+    several = b'[{"reference":"Patient/two"},{"reference":"Patient/three"}]'
+
+    assert patients_in([one, several]) == ("Patient/one", "Patient/two", "Patient/three")

@@ -11,6 +11,7 @@ import pytest
 from fhirpub.audit.checkpoint import Checkpoint, checkpoint_of
 from fhirpub.audit.record import key_of
 from fhirpub.audit.retention import delete_expired
+from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.audit_contract import AuditQuery
 from fhirpub.storage.store import Store
 from fhirpub.testing.samples import LAB, OTHER
@@ -115,3 +116,27 @@ async def test_what_was_deleted_is_found_by_no_search(store: Store) -> None:
     agent = key_of(LAB, "agent", CLIENT.client)
     found = await store.find_audit_blocks(LAB, AuditQuery(keys=(agent,)))
     assert [block.number for block in found] == [2]
+
+
+async def test_nothing_is_deleted_if_the_statement_cannot_be_signed(store: Store) -> None:
+    async def fail(_claims: Mapping[str, Any]) -> str:
+        raise StoreUnavailable("no key")
+
+    await fill(store, 0, 1, 2)
+
+    with pytest.raises(StoreUnavailable):
+        await delete_expired(store, LAB, before=NOON + HOUR * 3, sign=fail, now=NOON + HOUR * 3)
+
+    assert await numbers(store) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("before", "left"), [(NOON + 5, [1, 2]), (NOON + 6, [2])])
+async def test_a_block_stays_as_long_as_one_of_its_records(
+    store: Store, before: int, left: list[int]
+) -> None:
+    await seal(store, LAB, [a_record(at=NOON), a_record(at=NOON + 5)])
+    await fill(store, 1)
+
+    await delete_expired(store, LAB, before=before, sign=sign, now=NOON + HOUR * 3)
+
+    assert await numbers(store) == left

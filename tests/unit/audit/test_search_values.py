@@ -41,6 +41,18 @@ def test_the_last_count_is_the_one_that_is_used_though_smaller() -> None:
     assert (search.count, search.understood) == (3, [("_count", "3")])
 
 
+@pytest.mark.parametrize(
+    ("name", "values"), [("_summary", ("true", "false")), ("_elements", ("id", "agent"))]
+)
+def test_the_last_form_of_the_page_is_the_one_that_is_used(
+    name: str, values: tuple[str, str]
+) -> None:
+    search = read(*((name, value) for value in values))
+
+    assert getattr(search, name.removeprefix("_")) == values[1]
+    assert search.understood == [(name, values[1])]
+
+
 @pytest.mark.parametrize("value", ["none", "estimate", "accurate"])
 def test_a_total_is_none_whatever_is_wished(value: str) -> None:
     search = read(("_total", value))

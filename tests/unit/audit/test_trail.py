@@ -207,6 +207,14 @@ async def test_beyond_a_thousand_kinds_refusals_are_counted_together(parts: Part
     assert "a-1000" not in counts
 
 
+async def test_names_of_clients_that_are_made_up_are_counted_together_too(parts: Parts) -> None:
+    for number in range(1_100):
+        parts.trail.count_refusal("token", 401, address=ADDRESS, client=f"guess-{number}")
+
+    assert len(parts.trail._refusals) == 1_001
+    assert parts.trail._refusals.total() == 1_100
+
+
 @pytest.mark.parametrize(("others", "found"), [(99, True), (100, False)])
 async def test_of_a_flood_of_names_a_hundred_are_looked_up(
     parts: Parts, others: int, *, found: bool

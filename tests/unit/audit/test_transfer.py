@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -124,3 +125,35 @@ async def test_a_chain_of_more_than_a_page_is_copied_whole(source: Store, target
 
     assert await transfer_trail(source, target) == 9 + 101
     assert (await target.audit_end("long"))[0] == 101
+
+
+async def test_a_target_that_has_more_is_refused_though_nothing_is_left_to_copy(
+    source: Store, target: Store
+) -> None:
+    await transfer_trail(source, target)
+    await record(target, HandClock(HandClock().now + 3_600_000))
+    await a_sealer(target, HandClock()).seal()
+
+    with pytest.raises(ConfigurationError, match="of its own"):
+        await transfer_trail(source, target)
+
+
+async def test_checkpoints_of_more_than_a_page_are_copied(source: Store, target: Store) -> None:
+    numbers = range(1, 1_002)
+    await asyncio.gather(*(source.put_audit_checkpoint(LAB, one, "signed") for one in numbers))
+
+    await transfer_trail(source, target)
+
+    assert await target.audit_checkpoints(LAB, after=1_000) == [(1_001, "signed")]
+
+
+async def test_a_copy_that_is_made_again_after_a_deletion_copies_nothing(
+    source: Store, target: Store
+) -> None:
+    await transfer_trail(source, target)
+    for tenant in (LAB, OTHER, ""):
+        chain = await source.audit_chain(tenant)
+        gone = [SealedBlock(block=one, keys=frozenset()) for one in chain[:2]]
+        await source.delete_audit_blocks(tenant, gone)
+
+    assert await transfer_trail(source, target) == 0

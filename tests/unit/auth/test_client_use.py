@@ -153,3 +153,16 @@ async def test_of_a_client_that_is_forgotten_nothing_is_kept(
 
     assert access.writes_of_uses == 3
     assert {*uses._recorded} == {"a"}
+
+
+async def test_the_hour_of_one_client_is_not_that_of_another(
+    uses: ClientUses, access: MemoryAccess, clock: HandClock
+) -> None:
+    uses.note("ward")
+    await uses.record()
+    clock.pass_seconds(60)
+    uses.note("desk")
+
+    await uses.record()
+
+    assert access.uses == {"ward": clock() - 60_000, "desk": clock()}

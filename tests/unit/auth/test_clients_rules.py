@@ -108,6 +108,10 @@ async def test_no_networks_let_a_client_call_from_everywhere_again(world: World)
     assert edited == world.client
 
 
+async def test_a_client_may_lose_its_name(world: World) -> None:
+    assert (await edit_client(world.access, world.client.id, name="")).name == ""
+
+
 async def test_an_unknown_client_is_not_edited(world: World) -> None:
     with pytest.raises(NoSuchRecord) as refused:
         await edit_client(world.access, "unknown", name="new")

@@ -33,6 +33,14 @@ async def test_the_server_metadata_say_what_is_offered(world: World) -> None:
     }
 
 
+async def test_all_addresses_are_where_the_service_is_and_not_at_its_issuer(world: World) -> None:
+    metadata = world.tokens.metadata("https://elsewhere.example.org")
+
+    places = [value for value in metadata.values() if isinstance(value, str)]
+    assert [place.startswith("https://elsewhere.") for place in places] == [False, *[True] * 3]
+    assert metadata["issuer"] == ISSUER
+
+
 @pytest.mark.parametrize("enforced", [True, False])
 async def test_scopes_are_a_capability_only_where_they_are_enforced(
     make_world: Callable[..., Any], *, enforced: bool

@@ -184,3 +184,13 @@ async def test_a_person_below_the_limit_can_get_a_passkey(world: World) -> None:
         person = await add_passkey(world.access, person.id, a_passkey(f"passkey:{number}"))
 
     check_invitable(person)
+
+
+async def test_a_person_whose_last_passkey_is_removed_is_as_one_without(world: World) -> None:
+    person = await a_person(world)
+    await add_passkey(world.access, person.id, a_passkey("passkey:1"))
+
+    changed = await remove_passkey(world.access, person.id, "passkey:1")
+
+    assert changed == person
+    check_invitable(changed)

@@ -187,8 +187,9 @@ async def test_a_right_secret_does_not_end_the_count_of_failures() -> None:
 
 async def test_a_client_whose_failures_are_over_is_forgotten_when_it_succeeds() -> None:
     clock = HandClock()
-    throttle = Throttle(2, clock=clock)
-    await attempt(throttle, WRONG)
+    throttle = Throttle(4, clock=clock)
+    for _ in range(3):
+        await attempt(throttle, WRONG)
     clock.pass_seconds(60)
 
     await attempt(throttle, None)

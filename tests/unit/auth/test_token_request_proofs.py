@@ -124,3 +124,10 @@ def test_a_reason_that_must_not_be_sent_is_left_out() -> None:
         read_revocation(Message(content_type="application/json", body=body))
 
     assert str(refused.value) == "the body is not valid JSON"
+
+
+@pytest.mark.parametrize("sent", [{"client_id": "me", "client_secret": "x"}, ASSERTED])
+def test_a_token_that_comes_along_with_a_revocation_is_ignored(sent: dict[str, str]) -> None:
+    found = read_revocation(message({"token": "t", **sent}, "bearer a.b.c"))
+
+    assert found.token == "t"

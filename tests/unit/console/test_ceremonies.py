@@ -172,3 +172,13 @@ def test_an_answer_that_is_too_long_is_not_read(length: int, reason: str) -> Non
     for read in reads:
         with pytest.raises(PasskeyRefused, match=reason):
             read("x" * length)
+
+
+def test_a_browser_creates_a_passkey_beside_all_that_there_are() -> None:
+    keys = [SITE.read_new(a_passkey().create(SITE.to_create(ADA, "s")), "s") for _ in range(3)]
+    known = a_client(id=ADA.id, name="Ada", jwks=check_key_set(dumps({"keys": keys})))
+
+    options = json.loads(SITE.to_create(known, "s"))
+
+    excluded = [f"passkey:{one['id']}" for one in options["excludeCredentials"]]
+    assert excluded == [key["kid"] for key in keys]

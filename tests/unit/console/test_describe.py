@@ -43,7 +43,7 @@ def test_a_reference_to_a_resource_of_the_service_leads_to_its_page() -> None:
     assert (name, value.path) == ("subject", "/console/resources/Patient/1")
 
 
-@pytest.mark.parametrize("reference", ["#p1", "urn:uuid:1", "javascript:alert(1)"])
+@pytest.mark.parametrize("reference", ["#p1", "#x/Patient/1", "urn:uuid:1", "javascript:alert(1)"])
 def test_other_references_lead_nowhere(reference: str) -> None:
     ((_name, (value,)),) = facts_of({"a": {"reference": reference}}, without=frozenset())
 

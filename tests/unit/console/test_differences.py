@@ -118,3 +118,12 @@ def test_of_a_long_text_that_was_continued_the_end_is_shown() -> None:
 
     assert (continued.before, continued.after) == (f"… {'x' * 50}", f"… {'x' * 50}end")
     assert (cut.before, cut.after) == (f"… {'x' * 50}end", f"… {'x' * 50}")
+
+
+def test_of_a_text_that_became_long_the_part_where_it_differs_is_shown() -> None:
+    short, long = "x" * 400, "x" * 400 + "y" * 300
+    (became,) = differences({"a": short}, {"a": long})
+    (was,) = differences({"a": long}, {"a": short})
+
+    assert (became.before, became.after) == (f"… {'x' * 50}", f"… {'x' * 50}{'y' * 300}")
+    assert (was.before, was.after) == (became.after, became.before)

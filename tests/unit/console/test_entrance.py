@@ -200,3 +200,14 @@ def test_a_page_of_the_console_follows(path: str) -> None:
 )
 def test_anything_else_leads_to_the_start(path: str) -> None:
     assert path_after(path) == "/console/"
+
+
+async def test_attempts_from_outside_of_the_networks_are_slowed_down_as_well(door: Door) -> None:
+    world = door.world
+    await edit_client(world.store, world.person.subject, networks=["198.51.100.0/24"])
+    for _ in range(3):
+        with pytest.raises(SignInRefused):
+            await enter(door.visit, door.attempt())
+
+    with pytest.raises(Throttled):
+        await enter(door.visit, door.attempt())

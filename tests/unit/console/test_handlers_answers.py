@@ -10,8 +10,8 @@ from tornado.httputil import HTTPHeaders
 
 from fhirpub.config.settings import Config
 from fhirpub.console.handlers import _CODE, _PROTECTION, DocumentHandler, cookie_name
-from fhirpub.console.internal import AnswerTooLarge
-from fhirpub.console.visit import Html, Page, PageRefused, Redirect
+from fhirpub.console.internal import Answer, AnswerTooLarge
+from fhirpub.console.visit import Html, Page, PageRefused, Redirect, ServiceRefused
 from fhirpub.errors import NotAuthenticated, NotPermitted, StoreUnavailable
 from tests.unit.console.test_handlers import a_handler
 from tests.unit.console.test_visit import CALLER, a_session
@@ -203,6 +203,28 @@ async def test_an_answer_that_is_too_large_for_a_page_is_a_bad_gateway() -> None
 
     assert found.status == 502
     assert "too large for a page" in str(found.values)
+
+
+async def test_a_refusal_of_the_service_is_shown_with_its_status_and_reason() -> None:
+    body = b'{"issue": [{"diagnostics": "no such report"}]}'
+
+    found = await answered(ServiceRefused(Answer(410, {}, body)))
+
+    assert (found.status, found.values["problems"]) == (410, ["no such report"])
+
+
+async def test_of_a_parameter_that_repeats_the_last_counts() -> None:
+    handler = a_handler(
+        audience="anyone", parameters=[("page", "1"), ("find", "x"), ("page", "2")]
+    )
+    handler._path_parameters = []
+    handler.console.client = lambda _handler: None
+    kind = type("Known", (type(handler),), {"request_id": "r-1", "address": "a", "cookie": ""})
+    handler.__class__ = kind
+
+    await handler._result(None, {})
+
+    assert handler._visit.query == {"page": "2", "find": "x"}
 
 
 async def test_a_page_that_refuses_is_shown_as_such() -> None:

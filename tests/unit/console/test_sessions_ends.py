@@ -229,3 +229,9 @@ async def test_a_statement_that_is_only_read_can_be_used(world: World) -> None:
     assert await world.sessions.use_once("sign-in", statement) == person
     with pytest.raises(NotAuthenticated):
         await world.sessions.use_once("sign-in", statement)
+
+
+async def test_the_proof_of_forms_is_no_id_and_another_in_each_session(world: World) -> None:
+    first, second = await begun(world), await begun(world)
+
+    assert len({first.id, second.id, first.proof, second.proof}) == 4

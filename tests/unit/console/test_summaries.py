@@ -189,3 +189,19 @@ def test_a_value_without_a_state_and_a_flag_without_a_code_are_shown_without_the
 
 def test_a_reference_is_the_type_and_the_id() -> None:
     assert reference_to(REPORT) == "DiagnosticReport/r"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [{"coding": [{"code": "N"}]}, {"coding": [{"code": "HH"}]}],
+        [{"coding": [{"code": "over"}, {"code": "HH"}]}],
+        [{"coding": [{"code": "H"}, {"code": "HH"}]}],
+    ],
+)
+def test_the_worst_of_all_codes_is_the_level_of_a_result(flags: list[dict[str, Any]]) -> None:
+    observation = an_observation("o", valueQuantity=quantity(1), interpretation=flags)
+
+    (row,) = results_of([observation])
+
+    assert row.level == "bad"

@@ -11,7 +11,7 @@ import pytest
 from fhirpub.auth.caller import Caller
 from fhirpub.console.internal import Answer
 from fhirpub.console.sessions import Person, Session
-from fhirpub.console.visit import PageRefused, ServiceRefused, Visit, address
+from fhirpub.console.visit import PageRefused, ServiceRefused, Visit, address, moment_in_utc
 from fhirpub.tenant import Tenant
 
 CALLER = Caller(tenant=Tenant.new("Lab", created=5), client_id="c")
@@ -138,3 +138,19 @@ async def test_a_page_of_much_is_made_in_a_thread_of_the_tenant(
 
     assert await a_visit(service, console=console).compute(lambda: 7) == 7
     assert tenants == ([CALLER.tenant.id] if in_thread else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("", ""),
+        ("2026-11-21", "2026-11-21T00:00:00Z"),
+        ("2026-11-21T10:00", "2026-11-21T10:00:00Z"),
+        ("2026-11-21T10:00:05", "2026-11-21T10:00:05Z"),
+        ("2026-11-21T10:00:05Z", "2026-11-21T10:00:05Z"),
+        ("2026-11-21T10:00+02:00", "2026-11-21T10:00+02:00"),
+        ("2026-11-21T10:00:05-05:00", "2026-11-21T10:00:05-05:00"),
+    ],
+)
+def test_a_time_without_a_zone_is_in_utc(text: str, moment: str) -> None:
+    assert moment_in_utc(text) == moment

@@ -224,3 +224,9 @@ async def test_a_key_that_was_taken_back_ends_with_the_next_fetch(
     clock.pass_seconds(301)
 
     assert await kids(lasting) == "b"
+
+
+async def test_a_set_without_a_key_is_one(keys: PublishedKeys, site: Site) -> None:
+    site.answer = Answer(b'{"keys": []}')
+
+    assert await kids(keys) == ""

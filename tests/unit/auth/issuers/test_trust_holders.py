@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from fhirpub.auth.assertions import published_keys
 from fhirpub.auth.issuers.trust import Admitted, OtherIssuers
 from fhirpub.auth.tenants import add_tenant, change_tenant
 from fhirpub.errors import NotAuthenticated
@@ -275,3 +276,20 @@ async def test_what_is_being_fetched_ends_with_the_issuers(world: World) -> None
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert is_ended
+
+
+async def test_a_caller_is_as_old_as_what_was_read_of_its_tenant(corp: Corp) -> None:
+    first = await corp.admit_holder()
+    corp.clock.pass_seconds(10)
+
+    second = await corp.admit()
+
+    assert (second.since, second.until) == (first.since, first.until)
+
+
+async def test_a_key_that_may_not_be_fetched_now_proves_nothing(
+    corp: Corp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_keys, "_MAX_FETCHES", 0)
+
+    assert await corp.refusal() == "keys not fetched"

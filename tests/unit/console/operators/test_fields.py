@@ -119,6 +119,9 @@ def test_what_a_record_does_not_have_leaves_a_field_empty() -> None:
         ({"type": "instant"}, "2026-11-21T10:00", "2026-11-21T10:00:00Z"),
         ({"type": "instant"}, "2026-11-21T10:00:05", "2026-11-21T10:00:05Z"),
         ({"type": "instant"}, "2026-11-21T10:00:05Z", "2026-11-21T10:00:05Z"),
+        ({"type": "instant"}, "2026-11-21T10:00:05+02:00", "2026-11-21T10:00:05+02:00"),
+        ({"type": "instant"}, "2026-11-21T10:00:05-05:00", "2026-11-21T10:00:05-05:00"),
+        ({"type": "instant"}, "2026-11-21", "2026-11-21T00:00:00Z"),
     ],
 )
 def test_a_text_is_read_as_the_parameter_is_declared(
@@ -137,6 +140,10 @@ def test_a_field_that_was_emptied_gives_what_is_empty() -> None:
     assert read(a_parameter(), "", filled=["other", "name"]) == ""
     assert read(a_parameter(type="strings"), "", filled=["name"]) == []
     assert read(a_parameter(), "x", filled=["name"]) == "x"
+
+
+def test_a_field_that_was_empty_before_is_not_emptied_with_another() -> None:
+    assert read(a_parameter(), "", filled=["other"]) == "nothing"
 
 
 def test_fields_of_no_parameter_are_passed_over() -> None:

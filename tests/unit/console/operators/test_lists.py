@@ -111,6 +111,21 @@ async def test_endpoints_are_listed_with_how_their_deliveries_go(office: Office,
     assert (row[0], row[3], row[4], row[6], row[7]) == ("lis", URL, "active", "closed", "0")
 
 
+async def test_endpoints_of_all_tenants_are_listed_with_the_health_of_each(
+    office: Office, lab: str, other: str
+) -> None:
+    for number, tenant in enumerate((lab, other), start=1):
+        one = an_endpoint(tenant=tenant, description=tenant)
+        await office.store.put_endpoint(tenant, one)
+        health = EndpointHealth(streak=FailureStreak(failures=number, since=1))
+        await office.store.save_health(one.id, health.serialize())
+
+    page = as_page(await list_endpoints(a_visit(office)))
+
+    found = {row[0]: row[7] for row in cells_of(page.values["table"])}
+    assert found == {lab: "1", other: "2"}
+
+
 async def test_endpoints_of_one_tenant_are_listed_if_the_query_names_it(
     office: Office, lab: str, other: str
 ) -> None:

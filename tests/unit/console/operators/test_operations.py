@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -178,3 +179,13 @@ def test_work_that_is_done_does_not_go_on() -> None:
 
     assert page.values["following"] is None
     assert page.values["back"] == "/console/operations/tenants/t"
+
+
+async def test_what_removes_something_is_asked_about_although_it_can_be_undone(
+    office: Office, lab: str
+) -> None:
+    form = {"tenant": lab, "type": "DiagnosticReport", "id": str(uuid4())}
+
+    page = as_page(await run_operation(a_visit(office, "holdRelease", form=form)))
+
+    assert page.template == "operator_confirm.html"

@@ -48,16 +48,17 @@ async def test_tenants_clients_and_endpoints_are_counted_by_state(
     await office.run(tenants.DISABLE, tenant=other)
     for name in ("a", "b"):
         await office.run(clients.ADD, tenant=lab, name=name)
-    ended = (ClientSecret(b"d", office.clock.now - 1),)
+    ended = (ClientSecret(b"d", office.clock.now),)
     await office.store.add_client(replace(a_client(tenant=lab), secrets=ended))
-    await office.store.put_endpoint(lab, an_endpoint(tenant=lab))
+    for tenant in (lab, other):
+        await office.store.put_endpoint(tenant, an_endpoint(tenant=tenant))
 
     page = await shown(office)
 
     assert page.values["counts"] == [
         ("Tenants", "tenants", {"enabled": 1, "disabled": 1}),
         ("Clients", "clients", {"enabled": 2, "expired": 1}),
-        ("Endpoints", "endpoints", {"active": 1}),
+        ("Endpoints", "endpoints", {"active": 2}),
     ]
 
 

@@ -103,6 +103,14 @@ def test_a_table_shows_less_of_a_long_list_than_facts_do() -> None:
     assert len(fact.pieces) == 30
 
 
+def test_a_table_shows_no_more_than_what_is_asked_for() -> None:
+    names = [f"Patient/{number}" for number in range(8)]
+
+    table = Shower(max_pieces=5).table([{"patients": names}])
+
+    assert texts([*table.rows[0][0]]) == [*names[:5], "and 3 more"]
+
+
 @pytest.mark.parametrize(
     ("value", "piece"),
     [

@@ -64,11 +64,17 @@ async def test_each_field_of_the_form_is_a_parameter() -> None:
         ("2024-05-01", "2024-05-01T00:00:00Z"),
         ("2024-05-01T10:00", "2024-05-01T10:00:00Z"),
         ("2024-05-01T10:00:30Z", "2024-05-01T10:00:30Z"),
+        ("2024-05-01T10:00:30", "2024-05-01T10:00:30Z"),
+        ("2024-05-01T10:00:30.5", "2024-05-01T10:00:30.5Z"),
         ("2024-05-01T10:00:30+02:00", "2024-05-01T10:00:30+02:00"),
+        ("2024-05-01T10:00:30-05:00", "2024-05-01T10:00:30-05:00"),
     ],
 )
-def test_a_field_for_a_time_is_a_moment_in_utc(text: str, moment: str) -> None:
-    assert deliveries._instant(text) == moment
+async def test_a_field_for_a_time_is_a_moment_in_utc(text: str, moment: str) -> None:
+    assert await query_for(since=text) == [
+        ("limit", "50"),
+        *([("since", moment)] if moment else []),
+    ]
 
 
 @pytest.mark.parametrize(

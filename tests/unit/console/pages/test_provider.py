@@ -103,6 +103,15 @@ async def test_a_person_comes_back_with_a_session_to_what_was_asked_for(door: Do
     assert at.codes == ["c"]
 
 
+async def test_a_person_comes_back_to_all_of_the_address_that_was_asked_for(door: Door) -> None:
+    at, place = Provider(), f"/console/endpoints/{'e' * 36}/deliveries?status=dead&before=7"
+    cookie = await left(door, at, place)
+
+    _visit, entered = await came_back(door, at, cookie=cookie)
+
+    assert place_of(entered) == place
+
+
 async def test_a_person_may_be_named_by_id(door: Door) -> None:
     visit, entered = await came_back(door, Provider(door.world.person.subject))
 
@@ -171,9 +180,9 @@ async def test_a_person_that_the_service_does_not_know_is_said_so(door: Door) ->
     assert as_page(page).values["problem"] == NOT_KNOWN_HERE
 
 
-async def added(door: Door, name: str, *, is_person: bool) -> str:
+async def added(door: Door, name: str, *, is_person: bool, environment: str = "sandbox") -> str:
     tenant = await door.tenant()
-    new = NewClient(tenant=tenant, name=name, environment="sandbox", is_person=is_person)
+    new = NewClient(tenant=tenant, name=name, environment=environment, is_person=is_person)
     client, _secret = await add_client(door.world.store, new, clock=door.world.clock)
     return client.id
 
@@ -200,6 +209,23 @@ async def test_two_persons_of_one_name_are_not_known_by_it(door: Door) -> None:
     _visit, page = await came_back(door, Provider("Ada"))
 
     assert as_page(page).values["problem"] == NOT_KNOWN_HERE
+
+
+async def test_a_person_who_was_disabled_and_added_again_is_known(door: Door) -> None:
+    await disable_client(door.world.store, door.world.person.subject)
+    again = await added(door, "Ada", is_person=True)
+
+    visit, entered = await came_back(door, Provider("Ada"))
+
+    assert (await session_of(visit, entered)).person.subject == again
+
+
+async def test_a_person_of_another_environment_does_not_hide_one_of_this(door: Door) -> None:
+    await added(door, "Ada", is_person=True, environment="production")
+
+    visit, entered = await came_back(door, Provider("Ada"))
+
+    assert (await session_of(visit, entered)).person.subject == door.world.person.subject
 
 
 async def test_a_disabled_person_is_refused(door: Door) -> None:

@@ -123,6 +123,15 @@ async def test_only_matches_are_rows_and_only_filled_columns_are_shown() -> None
     assert page.values["columns"] == ["identifier", "status"]
 
 
+async def test_a_column_is_shown_that_some_of_the_rows_fill() -> None:
+    without = {name: value for name, value in OBSERVATION.items() if name != "status"}
+    answer = found(("match", without), ("match", OBSERVATION), ("match", without))
+
+    page = as_page(await resources.show_list(visit_of({ALL: answer}, "Observation")))
+
+    assert page.values["columns"] == ["identifier", "status"]
+
+
 async def test_a_list_leads_to_the_next_page() -> None:
     link = [{"relation": "next", "url": "https://fhir.example.org/x?_cursor=k"}]
     visit = visit_of({ALL: found(link=link)}, "Observation", status="final")
@@ -182,6 +191,32 @@ async def test_results_are_in_their_table_alone() -> None:
     assert [row.path for row in page.values["results"]] == ["/console/resources/Observation/v"]
     assert [row.path for row in page.values["others"]] == ["/console/resources/Patient/p"]
     assert [label for label, _ in page.values["facts"]] == ["note"]
+
+
+async def test_each_of_several_results_is_in_the_table_alone() -> None:
+    values: list[Any] = [{**OBSERVATION, "id": one, "valueString": one} for one in "vw"]
+    results = [{"reference": f"Observation/{one}"} for one in "vw"]
+    report = {"resourceType": "Media", "id": "r", "result": results}
+    answer = found(("match", report), *(("include", one) for one in values), ("include", PATIENT))
+
+    page = as_page(
+        await resources.show_resource(visit_of({"/fhir/r4/Media": answer}, "Media", "r"))
+    )
+
+    assert [row.value for row in page.values["results"]] == ["v", "w"]
+    assert [row.path for row in page.values["others"]] == ["/console/resources/Patient/p"]
+    assert page.values["facts"] == []
+
+
+async def test_what_came_with_a_resource_and_is_no_result_stays_a_fact() -> None:
+    report = {"resourceType": "Media", "id": "r", "performer": [{"reference": "Patient/p"}]}
+    answer = found(("match", report), ("include", PATIENT))
+
+    page = as_page(
+        await resources.show_resource(visit_of({"/fhir/r4/Media": answer}, "Media", "r"))
+    )
+
+    assert [label for label, _ in page.values["facts"]] == ["performer"]
 
 
 def test_a_list_of_more_than_shown_results_stays_a_fact() -> None:

@@ -51,6 +51,7 @@ def test_the_first_page_is_asked_for_without_a_cursor(
     [
         ({"link": [SELF, NEXT]}, "a+b"),
         ({"link": [SELF]}, ""),
+        ({"link": [SELF, {**NEXT, "relation": "previous"}]}, ""),
         ({"link": []}, ""),
         ({}, ""),
         ({"link": [{"relation": "next", "url": "https://fhir.example.org/Patient"}]}, ""),

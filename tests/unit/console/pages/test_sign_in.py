@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.config.administration import BOOTSTRAP
 from fhirpub.console.pages import sign_in
@@ -79,6 +81,26 @@ async def test_another_key_shows_the_page_with_what_is_wrong(door: Door, key: st
     assert page.status == 403
     assert page.values["problem"] == "This is not the administrative key."
     assert page.values["following"] == "/console/operations"
+
+
+class OfOperator:
+    """Callers of administration: one sends a token of its own."""
+
+    async def authenticate(self, _authorization: Any) -> str:
+        return "boss@example.org"
+
+
+async def test_a_token_of_an_operator_is_no_administrative_key(door: Door) -> None:
+    visit = at_the_door(door, form={"key": "a.b.c"})
+    console: Any = visit.console
+    console.interface = SimpleNamespace(callers=OfOperator())
+
+    with capture_logs() as logged:
+        page = as_page(await sign_in.sign_in_by_key(visit))
+
+    assert page.status == 403
+    reasons = [one["reason"] for one in logged if one["event"] == "sign-in refused"]
+    assert reasons == ["a token in place of the administrative key"]
 
 
 async def test_a_link_is_shown_with_its_person_and_not_used_up(door: Door) -> None:
