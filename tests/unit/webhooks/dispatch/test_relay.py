@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.interactions.versions import with_trace
-from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import DeliveryQuery
+from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB, OTHER, a_version
 from fhirpub.testing.webhook_contract import an_endpoint, events_added, pending_keys
 from fhirpub.webhooks.dispatch.appender import Appender
@@ -18,11 +19,11 @@ from tests.unit.runtime.tracing.traces import PARENT, TRACE, Traces
 from tests.unit.webhooks.dispatch.versions import CREATED, stored
 
 
-def relay_of(store: SqliteStore, tracer: Traces | None = None) -> Relay:
+def relay_of(store: SqliteStore, tracer: Traces | None = None, *, clock: Clock = now_ms) -> Relay:
     return Relay(
         store,
-        appender=Appender(store, clock=now_ms),
-        leases=Leases(store, owner="this", seconds=10, clock=now_ms),
+        appender=Appender(store, clock=clock),
+        leases=Leases(store, owner="this", seconds=10, clock=clock),
         fhir_url="https://fhir.example/r4",
         enqueue=lambda _deliveries: None,
         tracer=tracer,
@@ -72,6 +73,31 @@ async def test_the_lag_of_a_tenant_is_that_of_its_oldest_version_in_any_order(
 
     assert relay.oldest == 500
     assert relay.oldest_by_tenant == {LAB: 1_000}
+
+
+async def test_a_round_that_finds_nothing_leaves_no_lag(store: SqliteStore, relay: Relay) -> None:
+    await store.put_endpoint(LAB, an_endpoint())
+    await stored(store, LAB)
+
+    await relay.relay()
+    await relay.relay()
+
+    assert (relay.oldest, relay.oldest_by_tenant) == (None, {})
+
+
+async def test_a_relay_that_is_replaced_by_another_has_no_lag(store: SqliteStore) -> None:
+    clock = HandClock()
+    relay = relay_of(store, clock=clock)
+    await store.put_endpoint(LAB, an_endpoint())
+    await stored(store, LAB)
+    await relay.relay()
+    assert relay.oldest_by_tenant.keys() == {LAB}
+
+    clock.forward(seconds=10)
+    await Leases(store, owner="other", seconds=10, clock=clock).take(["relay"])
+    assert await relay.relay() is None
+
+    assert (relay.oldest, relay.oldest_by_tenant) == (None, {})
 
 
 async def waiting(store: SqliteStore, endpoint: str) -> int:
@@ -158,6 +184,18 @@ async def test_deliveries_follow_the_span_of_their_relay_in_the_trace_of_the_req
     assert (span.name, span.kind, span.ends) == ("relay", "producer", [({}, False)])
     assert span.parent is not None
     assert (span.parent.header, sent) == (PARENT, f"00-{TRACE}-{1:016x}-01")
+
+
+async def test_a_span_ends_once_however_often_the_relay_works(store: SqliteStore) -> None:
+    tracer = Traces()
+    relay = relay_of(store, tracer)
+    await store.put_endpoint(LAB, an_endpoint())
+
+    for _event in range(2):
+        await stored(store, LAB, with_trace(CREATED, PARENT))
+        await relay.relay()
+
+    assert [span.ends for span in tracer.spans] == [[({}, False)]] * 2
 
 
 @pytest.mark.parametrize(
