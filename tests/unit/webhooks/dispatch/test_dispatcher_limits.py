@@ -1,0 +1,157 @@
+"""What a process takes at most, what it gives away, and what it does again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fhirpub.errors import StoreUnavailable
+from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery
+from fhirpub.testing.samples import OTHER
+from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
+from fhirpub.webhooks.policy.retry_policy import FailureStreak
+from tests.unit.webhooks.dispatch.dispatching import Process
+
+WARNED = EndpointHealth(streak=FailureStreak(failures=7, since=NOW))
+
+
+async def test_the_share_of_a_tenant_counts_over_all_of_its_endpoints(process: Process) -> None:
+    small = Process(process.store, in_flight=8)
+    for _number in range(8):
+        await small.store_deliveries(await small.add(), 1)
+    other = await small.add(tenant=OTHER)
+    await small.look()
+    await small.load()
+    small.sent.gate.clear()
+
+    for _round in range(2):
+        await small.begin()
+    first = len(small.dispatcher._under_way)
+    await small.store_deliveries(other, 1)
+    small.dispatcher._polled = 0.0
+    await small.load()
+    await small.begin()
+
+    assert (first, dict(small.dispatcher._tenants)[OTHER]) == (6, 1)
+    small.sent.gate.set()
+
+
+async def test_deliveries_with_a_gap_between_them_are_read(process: Process) -> None:
+    line = await process.ready(await process.add())
+
+    process.dispatcher.enqueue([a_delivery(line.endpoint.id, number) for number in (1, 3)])
+
+    assert (len(line.queue), line.behind) == (0, True)
+
+
+async def test_a_queue_that_has_room_for_more_is_loaded_on_at_once(process: Process) -> None:
+    added = await process.add()
+    line = await process.ready(added)
+    line.most_queued = 100
+    await process.store_deliveries(added, *range(1, 111))
+    line.behind = True
+
+    pauses = [await process.load() for _page in range(2)]
+
+    assert (len(line.queue), pauses[0]) == (100, 0.0)
+    assert pauses[1] > 0
+
+
+async def test_a_process_knows_when_it_has_asked_the_store(process: Process) -> None:
+    await process.ready(await process.add())
+
+    assert process.dispatcher._polled > 0
+
+
+async def test_an_inactive_endpoint_counts_among_those_given_away(process: Process) -> None:
+    active = [await process.add() for _number in range(3)]
+    paused = await process.add()
+    await process.look()
+    process.line(paused).endpoint = replace(paused, state="paused", revision=2)
+
+    assert process.dispatcher._choose_surplus(1) == [paused.id]
+    assert not any(process.line(one).leaving for one in active)
+
+
+async def test_an_endpoint_that_was_deleted_is_given_up(process: Process) -> None:
+    added, other = await process.add(), await process.add()
+    await process.look()
+
+    await process.change(added, state="deleted")
+    for _round in range(2):
+        await process.look()
+
+    assert process.lines == {other.id}
+    assert process.shares.owned == {other.id}
+
+
+async def test_a_new_url_reaches_the_worker_with_all_that_follows(process: Process) -> None:
+    added = await process.add()
+    await process.look()
+    line = process.line(added)
+    line.condition, line.disabling = WARNED, True
+
+    await process.change(added, url="https://93.184.215.14/other")
+    await process.look()
+
+    assert (line.condition, line.disabling) == (EndpointHealth(), False)
+
+
+async def away(*_arguments: Any) -> None:
+    raise StoreUnavailable("away")
+
+
+async def test_health_that_could_not_be_stored_is_stored_later(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await process.add()
+    await process.look()
+    process.line(added).condition = WARNED
+    with monkeypatch.context() as patched:
+        patched.setattr(process.store, "save_health", away)
+        with pytest.raises(StoreUnavailable):
+            await process.dispatcher.flush()
+    drained = process.sent.drained
+
+    await process.dispatcher.flush()
+
+    stored = await process.store.endpoint(added.tenant, added.id)
+    assert stored is not None
+    assert (stored.condition, drained) == (WARNED.serialize(), 1)
+
+
+async def test_an_endpoint_whose_health_could_not_be_stored_is_not_given_away(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await process.add()
+    await process.look()
+    process.line(added).condition = WARNED
+    await process.change(added, state="paused")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(process.store, "save_health", away)
+        with pytest.raises(StoreUnavailable):
+            await process.look()
+    kept = process.shares.holds(added.id)
+    await process.look()
+
+    assert (kept, process.shares.holds(added.id)) == (True, False)
+
+
+async def test_attempts_that_end_are_not_cancelled_with_those_that_do_not(
+    process: Process,
+) -> None:
+    first, other = await process.add(), await process.add()
+    await process.store_deliveries(first, 1)
+    await process.ready(other, 1)
+    process.sent.gate.clear()
+    await process.begin()
+    tasks = [*process.dispatcher._under_way]
+
+    process.sent.gate.set()
+    await process.dispatcher.drain(asyncio.get_running_loop().time() + 30)
+
+    assert [task.cancelled() for task in tasks] == [False, False]
