@@ -19,6 +19,7 @@ from fhirpub.webhooks.management.arrivals import (
     MAX_WAITS_OF_TENANT,
     Arrivals,
 )
+from tests.waiting import until
 
 
 class CountingStore(SqliteStore):
@@ -188,3 +189,31 @@ async def test_no_more_requests_wait_than_the_limit_of_the_process(
 
     arrivals.stop()
     await asyncio.gather(*waits)
+
+
+async def test_clients_of_two_tenants_are_two_whatever_they_are_called(
+    arrivals: Arrivals,
+) -> None:
+    waits = [waiting(arrivals, an_endpoint()) for _ in range(MAX_WAITS_OF_CLIENT)]
+    await asyncio.sleep(0)
+
+    of_another = waiting(arrivals, an_endpoint(tenant="another"))
+    await asyncio.sleep(0)
+
+    assert not of_another.done()
+    arrivals.stop()
+    await asyncio.gather(*waits, of_another)
+
+
+async def test_who_waits_after_a_time_without_waits_hears_of_events_too(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    endpoint = an_endpoint()
+    await arrivals.wait(endpoint, client="c", after=0, seconds=0.01)
+    await until(lambda: arrivals._looking is None)
+
+    wait = waiting(arrivals, endpoint)
+    await store.append([a_delivery(endpoint.id)])
+
+    async with asyncio.timeout(10):
+        await wait

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from fhirpub.errors import BrokenRule, InvalidContent, NoSuchRecord, NotPossible
+from fhirpub.errors import (
+    BrokenRule,
+    InvalidContent,
+    NoSuchRecord,
+    NotPossible,
+    VersionConflict,
+)
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.testing.samples import LAB, OTHER
 from fhirpub.webhooks.management.event_types import TEST
@@ -101,6 +107,19 @@ async def test_a_deleted_endpoint_is_not_found(office: Office) -> None:
     with pytest.raises(NoSuchRecord):
         await office.service.endpoint(LAB, added.id)
     assert (await office.stored(added)).token == b""
+
+
+async def test_an_endpoint_of_another_revision_is_not_deleted(office: Office) -> None:
+    added = await office.add()
+
+    def check(revision: int) -> None:
+        if revision != added.revision + 1:
+            raise VersionConflict(target="W/2", current=revision)
+
+    with pytest.raises(VersionConflict):
+        await office.service.delete(LAB, added.id, check=check)
+
+    assert await office.stored(added) == added
 
 
 async def test_an_endpoint_at_another_url_has_to_be_verified_again(office: Office) -> None:

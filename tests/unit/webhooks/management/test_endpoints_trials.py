@@ -12,6 +12,7 @@ from fhirpub.errors import BrokenRule, Throttled
 from fhirpub.testing.samples import LAB
 from fhirpub.webhooks.management.endpoint_secrets import encrypt_secret
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
+from fhirpub.webhooks.policy.outcome import Outcome
 from tests.unit.webhooks.management.office import OLD, PULL, SEAL, SECRET, URL, Office
 
 NEW = b"n" * 32
@@ -153,3 +154,32 @@ async def test_one_secret_of_a_former_key_is_enough_to_be_old(office: Office) ->
     assert not service.is_old(added)
     assert service.is_old(replace(added, secrets=(*added.secrets, former)))
     assert not service.is_old(replace(added, state="deleted", secrets=(former,)))
+
+
+async def test_a_token_of_a_former_key_is_enough_to_be_old(office: Office) -> None:
+    service = office.with_seal(SecretCipher([NEW, OLD]))
+    added = (await service.add(LAB, {"url": URL})).endpoint
+    former = SEAL.encrypt("token", endpoint=added.id, purpose="token")
+
+    assert service.is_old(replace(added, token=former))
+
+
+async def test_all_endpoints_are_encrypted_under_the_first_key(office: Office) -> None:
+    added = [await office.add() for _number in range(2)]
+    service = office.with_seal(SecretCipher([NEW, OLD]))
+
+    assert await service.reseal(LAB) == 2
+
+    assert not any([service.is_old(await office.stored(one)) for one in added])
+
+
+@pytest.mark.parametrize("name", ["test", "verify"])
+async def test_from_the_operator_nothing_is_withheld_of_a_challenge(
+    office: Office, name: str
+) -> None:
+    added = await office.add(trusted=False)
+    office.sender.outcome = Outcome(reason="E_TLS", private=True, duration=1)
+
+    trial = await getattr(office.service, name)(LAB, added.id, operator=True)
+
+    assert trial.outcome is office.sender.outcome
