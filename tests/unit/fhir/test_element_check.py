@@ -85,6 +85,27 @@ def test_all_problems_are_found_at_once(schemas: Schemas) -> None:
     assert found == ["status", "receivedTime", "note[0].text", "type.coding[1].system"]
 
 
+def test_beside_an_unknown_element_all_other_problems_are_found(schemas: Schemas) -> None:
+    change = {"colour": "red", "status": 1, "note": [{"time": "2024", "author": "a"}]}
+
+    found = problems({**SPECIMEN, **change}, schemas)
+
+    assert found == ["", "status", "note[0]", "note[0].text"]
+
+
+def test_siblings_behind_the_last_value_are_checked(schemas: Schemas) -> None:
+    name = {"given": ["Ana"], "_given": [None, {"id": "a"}, {"extension": [{"url": "a b"}]}]}
+    patient = {"resourceType": "Patient", "name": [name]}
+
+    assert problems(patient, schemas) == ["name[0].given[1]", "name[0].given[2].extension[0]"]
+
+
+def test_values_behind_the_last_sibling_are_checked(schemas: Schemas) -> None:
+    name = {"given": ["Ana", 5], "_given": [{"id": "a"}]}
+
+    assert problems({"resourceType": "Patient", "name": [name]}, schemas) == ["name[0].given[1]"]
+
+
 def test_a_resource_of_each_kind_of_element_has_no_problem(schemas: Schemas) -> None:
     assert problems(SPECIMEN, schemas) == []
 
