@@ -198,3 +198,10 @@ def test_few_codes_are_listed_and_many_are_named_by_their_value_set() -> None:
 
 def test_the_name_of_a_value_set_is_the_end_of_its_url() -> None:
     assert short_name("http://hl7.org/fhir/ValueSet/name-use") == "name-use"
+
+
+def test_a_required_primitive_may_be_there_by_its_sibling_and_an_object_may_not() -> None:
+    made = resource("Observation", tables())
+
+    assert made["required"] == ["resourceType", "code"]
+    assert {"title": "status", **requires("status", primitive=True)} in made["allOf"]

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.webhook_contract import Delivery
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery, an_endpoint
 from fhirpub.testing.samples import LAB
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
-from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.policy.outcome import WITHHELD, Outcome
 from fhirpub.webhooks.policy.retry_policy import FailureStreak
 from tests.unit.webhooks.dispatch.attempting import ACCEPTED, BODY, FAILED, LEASED, TIMEOUT, Desk
 
@@ -194,3 +195,58 @@ async def test_what_an_endpoint_accepts_ends_its_failures(desk: Desk) -> None:
     await desk.deliver(ACCEPTED)
 
     assert desk.line.condition.streak == FailureStreak()
+
+
+# A store that is away
+
+
+class Away:
+    """Fails once in place of a method of the store."""
+
+    def __init__(self, method: Any) -> None:
+        self.method, self.calls = method, 0
+
+    async def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self.calls += 1
+        if self.calls == 1:
+            raise StoreUnavailable("away")
+        return await self.method(*arguments, **named)
+
+
+@pytest.mark.parametrize("name", ["add_audit_records", "finish"])
+async def test_an_outcome_is_stored_once_the_store_is_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    away = Away(getattr(desk.store, name))
+    monkeypatch.setattr(desk.store, name, away)
+
+    found = await desk.deliver(ACCEPTED)
+
+    assert (found.state, away.calls, len(desk.receiver.sent)) == ("delivered", 2, 1)
+
+
+@pytest.mark.parametrize("name", ["all_endpoints", "append", "endpoint", "put_endpoint"])
+async def test_an_endpoint_is_disabled_and_reported_once_the_store_is_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    await told(desk, "endpoint.disabled")
+    away = Away(getattr(desk.store, name))
+    monkeypatch.setattr(desk.store, name, away)
+
+    await desk.deliver(Outcome(status=410))
+
+    assert emitted(desk) == ["endpoint.disabled"]
+    assert await desk.state() == ("disabled", "gone", 2)
+    assert away.calls >= 2
+
+
+async def test_a_failure_that_is_withheld_ends_and_is_tried_again_as_a_timeout(
+    desk: Desk,
+) -> None:
+    found = await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
+
+    (attempt,) = found.attempts
+    longest = round(TIMEOUT * 1000)
+    assert (attempt.reason, attempt.duration) == (WITHHELD, longest)
+    assert attempt.ended == attempt.begun + longest
+    assert found.due >= attempt.ended + 5_000

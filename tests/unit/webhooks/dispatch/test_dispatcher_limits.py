@@ -155,3 +155,82 @@ async def test_attempts_that_end_are_not_cancelled_with_those_that_do_not(
     await process.dispatcher.drain(asyncio.get_running_loop().time() + 30)
 
     assert [task.cancelled() for task in tasks] == [False, False]
+
+
+# What is noticed at once
+
+
+async def test_new_deliveries_are_begun_although_nothing_was_due_before(process: Process) -> None:
+    added = await process.add()
+    await process.ready(added)
+    await process.begin()
+
+    process.dispatcher.enqueue(await process.store_deliveries(added, 1))
+    await process.begin()
+    await process.settle()
+
+    assert process.sent.events == ["evt_1"]
+
+
+async def test_deliveries_that_were_read_are_begun_although_nothing_was_due_before(
+    process: Process,
+) -> None:
+    added = await process.add()
+    line = await process.ready(added)
+    await process.begin()
+
+    await process.store_deliveries(added, 1)
+    line.behind = True
+    await process.load()
+    await process.begin()
+    await process.settle()
+
+    assert process.sent.events == ["evt_1"]
+
+
+async def test_deliveries_that_cannot_be_added_are_read_without_a_pause(process: Process) -> None:
+    line = await process.ready(await process.add())
+    process.dispatcher._loading._bell.clear()
+
+    process.dispatcher.enqueue([a_delivery(line.endpoint.id, 2)])
+
+    assert process.dispatcher._loading._bell.is_set()
+
+
+# Leases
+
+
+async def test_an_endpoint_that_is_paused_is_not_taken_again(process: Process) -> None:
+    added = await process.add(state="paused")
+
+    for _round in range(2):
+        await process.look()
+        assert process.lines == set()
+        assert not process.shares.holds(added.id)
+
+
+async def test_an_endpoint_that_another_process_has_taken_over_is_forgotten(
+    process: Process,
+) -> None:
+    added = await process.add()
+    await process.look()
+    second = Process(process.store, "b")
+    for one in (process, second):
+        one.clock.forward(seconds=31)
+    await second.look()
+
+    await process.look()
+
+    assert (process.lines, second.lines) == (set(), {added.id})
+
+
+async def test_all_endpoints_that_rest_are_given_up_at_once(process: Process) -> None:
+    added = [await process.add() for _number in range(3)]
+    await process.look()
+    for one in added:
+        await process.change(one, state="paused")
+
+    await process.look()
+
+    assert process.lines == set()
+    assert not any(process.shares.holds(one.id) for one in added)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.versions import with_trace
 from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.storage.webhook_contract import DeliveryQuery
+from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB, OTHER, a_version
 from fhirpub.testing.webhook_contract import an_endpoint, events_added, pending_keys
@@ -212,3 +215,63 @@ async def test_an_event_of_a_request_without_a_trace_begins_none(store: SqliteSt
 
     assert await trace_of_delivery(store, tracer, trace="") == ""
     assert tracer.spans == []
+
+
+# Endpoints of one tenant
+
+
+async def test_each_endpoint_of_a_tenant_gets_each_event(store: SqliteStore, relay: Relay) -> None:
+    endpoints = [an_endpoint() for _number in range(3)]
+    for each in endpoints:
+        await store.put_endpoint(LAB, each)
+    for _event in range(2):
+        await stored(store, LAB)
+
+    await relay.relay()
+
+    assert [await waiting(store, each.id) for each in endpoints] == [2, 2, 2]
+
+
+async def test_what_could_not_be_appended_to_one_queue_is_relayed_again_and_to_no_other_twice(
+    store: SqliteStore, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing, other = an_endpoint(), an_endpoint()
+    for each in (failing, other):
+        await store.put_endpoint(LAB, each)
+    version = await stored(store, LAB)
+    append = store.append
+
+    async def fail(deliveries: Sequence[Delivery]) -> int:
+        if deliveries[0].endpoint == failing.id:
+            raise StoreUnavailable("away")
+        return await append(deliveries)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "append", fail)
+        with pytest.raises(StoreUnavailable):
+            await relay.relay()
+        with pytest.raises(StoreUnavailable):
+            await relay.relay()
+    assert await pending_keys(store) == [(version, 1)]
+    assert await relay.relay() == 1
+
+    assert [await waiting(store, each.id) for each in (failing, other)] == [1, 1]
+
+
+async def test_all_spans_of_a_round_end_also_if_it_fails(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracer = Traces()
+    relay = relay_of(store, tracer)
+    await store.put_endpoint(LAB, an_endpoint())
+    for _event in range(2):
+        await stored(store, LAB, with_trace(CREATED, PARENT))
+
+    async def fail(_deliveries: Sequence[Delivery]) -> int:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(store, "append", fail)
+    with pytest.raises(StoreUnavailable):
+        await relay.relay()
+
+    assert [len(span.ends) for span in tracer.spans] == [1, 1]

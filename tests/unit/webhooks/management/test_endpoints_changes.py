@@ -158,8 +158,9 @@ async def test_a_change_of_nothing_makes_no_revision(office: Office) -> None:
 async def test_an_endpoint_that_is_sent_to_cannot_be_read_instead(office: Office) -> None:
     added = await office.add()
 
-    with pytest.raises(InvalidContent, match="add another endpoint"):
-        await office.service.change(LAB, added.id, {"url": PULL})
+    for trusted in (False, True):
+        with pytest.raises(InvalidContent, match="add another endpoint"):
+            await office.service.change(LAB, added.id, {"url": PULL}, trusted=trusted)
 
 
 @pytest.mark.parametrize("field", ["signing_secret", "bearer_token"])

@@ -183,3 +183,46 @@ async def test_from_the_operator_nothing_is_withheld_of_a_challenge(
     trial = await getattr(office.service, name)(LAB, added.id, operator=True)
 
     assert trial.outcome is office.sender.outcome
+
+
+async def test_a_test_is_of_the_event_that_was_asked_for(office: Office) -> None:
+    added = await office.add()
+
+    trial = await office.service.test(LAB, added.id, {"event_type": "message.exhausted"})
+
+    assert (trial.event_type, office.sent) == ("message.exhausted", ["message.exhausted"])
+
+
+async def test_the_test_before_an_endpoint_goes_on_is_one_of_the_four_at_once(
+    office: Office,
+) -> None:
+    added = await office.add()
+    await office.service.disable(LAB, added.id)
+    with ExitStack() as running:
+        for _number in range(4):
+            running.enter_context(office.service.admit_trial(LAB))
+        with pytest.raises(Throttled):
+            await office.service.enable(LAB, added.id, operator=True)
+
+    assert (await office.stored(added)).state == "disabled"
+    assert office.sent == []
+
+
+async def test_an_endpoint_that_is_read_goes_on_without_a_test(office: Office) -> None:
+    added = await office.add(PULL)
+    await office.service.disable(LAB, added.id)
+
+    enabled = await office.service.enable(LAB, added.id, operator=True)
+
+    assert (enabled.state, enabled.why, office.sent) == ("paused", "", [])
+
+
+async def test_a_test_is_not_signed_with_a_secret_whose_time_is_over(office: Office) -> None:
+    added = await office.add(signing_secret=SECRET)
+    await office.service.rotate_secret(LAB, added.id, {"grace_seconds": 60})
+
+    for seconds in (59.999, 0.001):
+        office.clock.forward(seconds=seconds)
+        await office.service.test(LAB, added.id)
+
+    assert [len(message.secrets) for message in office.sender.sent] == [2, 1]

@@ -74,6 +74,14 @@ async def test_a_sink_is_for_endpoints_of_the_operator_alone(sender: Sender) -> 
         await address(sender, "sink:queue/a")
 
 
+async def test_one_good_address_of_a_host_suffices() -> None:
+    def both(host: str, port: int, *more: object) -> Sequence[AddressInfo]:
+        return [*look_up("inside.example", port, *more), *look_up("public.example", port, *more)]
+
+    async with Sender(WebhooksConfig(), clock=CLOCK, look_up=both) as sender:
+        assert await address(sender, "https://both.example/a") == "https://both.example/a"
+
+
 @pytest.mark.parametrize(("host", "blocked"), [("inside.example", 1), ("none.example", 0)])
 async def test_a_host_without_a_good_address_is_refused_in_the_same_words(
     sender: Sender, host: str, blocked: int
