@@ -128,7 +128,7 @@ async def test_an_endpoint_whose_health_could_not_be_stored_is_not_given_away(
 ) -> None:
     added = await process.add()
     await process.look()
-    process.line(added).condition = WARNED
+    process.line(added).condition = EndpointHealth(throttled=NOW + 60_000)
     await process.change(added, state="paused")
 
     with monkeypatch.context() as patched:
