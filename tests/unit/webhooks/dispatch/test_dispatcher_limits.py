@@ -209,6 +209,26 @@ async def test_an_endpoint_that_is_paused_is_not_taken_again(process: Process) -
         assert not process.shares.holds(added.id)
 
 
+async def test_only_active_endpoints_are_divided_among_processes(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[set[str]] = []
+    share = process.shares.update
+
+    async def update(active: set[str]) -> int:
+        wanted.append(active)
+        return await share(active)
+
+    monkeypatch.setattr(process.shares, "update", update)
+    active = await process.add()
+    for state in ("paused", "disabled", "unverified", "deleted"):
+        await process.add(state=state)
+
+    await process.look()
+
+    assert wanted == [{active.id}]
+
+
 async def test_an_endpoint_that_another_process_has_taken_over_is_forgotten(
     process: Process,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -80,6 +81,20 @@ async def test_one_good_address_of_a_host_suffices() -> None:
 
     async with Sender(WebhooksConfig(), clock=CLOCK, look_up=both) as sender:
         assert await address(sender, "https://both.example/a") == "https://both.example/a"
+
+
+async def test_a_name_server_that_does_not_answer_is_waited_for_as_for_a_connection() -> None:
+    may = threading.Event()
+
+    def hang(*_name: object) -> Sequence[AddressInfo]:
+        assert may.wait(30)
+        return []
+
+    settings = WebhooksConfig(connect_seconds=0.01)
+    async with Sender(settings, clock=CLOCK, look_up=hang) as sender:
+        with pytest.raises(InvalidContent, match="leads to no address"):
+            await address(sender, "https://slow.example/a")
+        may.set()
 
 
 @pytest.mark.parametrize(("host", "blocked"), [("inside.example", 1), ("none.example", 0)])
