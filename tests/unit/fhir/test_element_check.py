@@ -10,7 +10,7 @@ from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.writer import write_xml
-from tests.unit.fhir.test_xml import INEXPRESSIBLE, SPECIMEN
+from tests.unit.fhir.xml.test_writer_refusals import INEXPRESSIBLE, SPECIMEN
 
 NOT_R4: dict[str, tuple[dict[str, Any], str]] = {
     "a day that there is not": ({"receivedTime": "2024-02-30"}, "receivedTime"),

@@ -75,6 +75,18 @@ async def test_a_test_is_sent_with_the_secrets_and_the_token_of_its_endpoint() -
     assert json.loads(message.body)["sequence"] == 0
 
 
+async def test_a_secret_whose_time_is_over_signs_no_test() -> None:
+    sender, made = Answering(Outcome(status=204)), endpoint()
+    now, (secret,) = HandClock().now, made.secrets
+    former = [replace(secret, expires=now + more) for more in (1, 0)]
+
+    for old in former:
+        both = replace(made, secrets=(secret, old))
+        await trials(sender).send_test(both, TEST, operator=False)
+
+    assert [len(message.secrets) for message in sender.sent] == [2, 1]
+
+
 @pytest.mark.parametrize("outcome", [Outcome(status=300), Outcome(reason="E_RESET")])
 async def test_a_test_without_an_answer_of_2xx_has_not_passed(outcome: Outcome) -> None:
     trial = await trials(Answering(outcome)).send_test(endpoint(), TEST, operator=False)
