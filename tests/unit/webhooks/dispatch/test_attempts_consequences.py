@@ -15,7 +15,7 @@ from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery, an_endpo
 from fhirpub.testing.samples import LAB
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import WITHHELD, Outcome
-from fhirpub.webhooks.policy.retry_policy import FailureStreak
+from fhirpub.webhooks.policy.retry_policy import FailureStreak, Schedule
 from tests.unit.webhooks.dispatch.attempting import ACCEPTED, BODY, FAILED, LEASED, TIMEOUT, Desk
 
 HOUR_MS = 3_600_000
@@ -111,15 +111,23 @@ async def test_a_dead_delivery_of_a_failing_endpoint_is_a_warning_too(desk: Desk
 
 
 async def test_an_endpoint_that_goes_on_failing_is_warned_of_once(desk: Desk) -> None:
+    desk.rules = replace(desk.rules, schedule=Schedule(waits=[5.0, 5.0]))
     await told(desk, "endpoint.failing")
     desk.line.condition = FAILING
 
     await desk.deliver(FAILED)
     warned = desk.line.condition.warned
     desk.clock.forward(seconds=10)
+    asked: list[bool] = []
+
+    async def all_endpoints(**_of: Any) -> list[Any]:
+        asked.append(True)
+        return []
+
+    desk.store.all_endpoints = all_endpoints  # type: ignore[method-assign]
     await desk.deliver(FAILED)
 
-    assert emitted(desk) == ["endpoint.failing"]
+    assert (emitted(desk), asked) == (["endpoint.failing"], [])
     assert warned == desk.line.condition.warned == FAILING.streak.since
 
 

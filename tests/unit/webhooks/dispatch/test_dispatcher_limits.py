@@ -76,6 +76,20 @@ async def test_an_inactive_endpoint_counts_among_those_given_away(process: Proce
     assert not any(process.line(one).leaving for one in active)
 
 
+async def test_an_endpoint_that_leaves_after_its_attempts_is_not_replaced_by_an_idle_one(
+    process: Process,
+) -> None:
+    busy, idle = await process.add(), await process.add()
+    await process.ready(busy, 1)
+    process.sent.gate.clear()
+    await process.begin()
+    process.line(busy).leaving = True
+
+    assert process.dispatcher._choose_surplus(1) == []
+    assert (process.line(busy).leaving, process.line(idle).leaving) == (True, False)
+    process.sent.gate.set()
+
+
 async def test_an_endpoint_that_was_deleted_is_given_up(process: Process) -> None:
     added, other = await process.add(), await process.add()
     await process.look()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from structlog.testing import capture_logs
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.versions import with_trace
@@ -136,6 +137,20 @@ async def test_a_version_that_cannot_be_read_stays_and_holds_up_no_other(
     await stored(store, LAB)
     assert await relay.relay(most=1) == 1
     assert await waiting(store, endpoint.id) == 2
+
+
+async def test_a_version_that_cannot_be_read_is_logged_once_and_is_no_lag(
+    store: SqliteStore, relay: Relay
+) -> None:
+    await store.put_endpoint(LAB, an_endpoint())
+    await stored(store, LAB, b'[{"id":"x"}]')
+
+    with capture_logs() as logs:
+        for _round in range(3):
+            await relay.relay()
+
+    assert [line["event"] for line in logs] == ["events not relayed"]
+    assert (relay.oldest, relay.oldest_by_tenant) == (None, {})
 
 
 async def test_while_another_process_relays_this_one_does_not(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Misbehaviour, Receiver, Reply
 from fhirpub.webhooks.transport.http_client import HttpClient, _Exchange, _Line
 from fhirpub.webhooks.transport.message import Message
+from fhirpub.webhooks.transport.name_lookup import AddressInfo
 from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import new_secret
 from fhirpub.webhooks.transport.url_policy import TargetRules
@@ -108,6 +109,23 @@ async def test_a_document_has_all_that_is_said_about_how_long_it_may_be_kept(
 
     assert (found.problem, found.body) == ("", b"{}")
     assert found.cache_control == "max-age=600, no-store"
+
+
+async def test_all_addresses_that_were_dialled_are_in_the_outcome() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    addresses = ["127.0.0.1", "127.0.0.2"]
+
+    def look_up(*_name: object) -> Sequence[AddressInfo]:
+        kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+        return [(*kind, (address, port)) for address in addresses]
+
+    settings = replace(SETTINGS, allow_networks=["127.0.0.0/8"])
+    async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:
+        outcome = await sender.attempt(replace(MESSAGE, url=f"http://hooks.test:{port}/"))
+
+    assert outcome.reason == "E_CONNECT"
+    assert [*dict.fromkeys(outcome.dialled)] == addresses  # the client may dial one again
 
 
 # Connections that rest

@@ -109,6 +109,7 @@ async def test_a_document_is_retrieved_with_how_long_it_may_be_kept(
     )
     (received,) = receiver.received
     assert (received.method, received.headers["accept"]) == ("GET", "application/json")
+    assert received.headers["user-agent"] == "lab-Webhooks/1.0"
     assert "authorization" not in received.headers
 
 
