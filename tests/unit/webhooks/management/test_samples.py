@@ -43,6 +43,11 @@ def test_a_sample_has_the_sequence_of_tests(name: str) -> None:
     assert (body_of(name)["event_type"], body_of(name)["sequence"]) == (name, 0)
 
 
+@pytest.mark.parametrize("name", ["observation.updated", "endpoint.test"])
+def test_a_sample_is_of_now(name: str) -> None:
+    assert body_of(name)["timestamp"] == "2026-11-21T06:33:53.412Z"
+
+
 def test_texts_of_a_sample_say_what_it_is() -> None:
     data = body_of("diagnostic_report.created")["data"]
 
