@@ -11,6 +11,8 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery
 from fhirpub.testing.samples import OTHER
+from fhirpub.webhooks.dispatch import dispatcher
+from fhirpub.webhooks.dispatch.queue import WINDOW
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailureStreak
 from tests.unit.webhooks.dispatch.dispatching import Process
@@ -36,6 +38,58 @@ async def test_the_share_of_a_tenant_counts_over_all_of_its_endpoints(process: P
     await small.begin()
 
     assert (first, dict(small.dispatcher._tenants)[OTHER]) == (6, 1)
+    small.sent.gate.set()
+
+
+async def test_the_endpoints_of_a_tenant_divide_what_its_queues_may_hold(process: Process) -> None:
+    added = [await process.add() for _number in range(4)]
+    alone = await process.add(tenant=OTHER)
+
+    await process.look()
+
+    assert [process.line(one).most_queued for one in added] == [WINDOW // 4] * 4
+    assert process.line(alone).most_queued == WINDOW
+
+
+async def test_a_queue_that_was_read_long_ago_is_read_again_after_a_look(process: Process) -> None:
+    line = await process.ready(await process.add(), 1)
+    process.clock.forward(seconds=601)
+
+    await process.look()
+    assert line.stale
+    await process.load()
+
+    assert line.read == process.clock()
+
+
+async def test_attempts_are_begun_in_batches(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "_BATCH_SIZE", 2)
+    added = [await process.add() for _number in range(4)]
+    for one in added[1:]:
+        await process.store_deliveries(one, 1)
+    await process.ready(added[0], 1)
+    process.sent.gate.clear()
+
+    begun = []
+    for _batch in range(2):
+        await process.begin()
+        begun.append(len(process.dispatcher._under_way))
+
+    assert begun == [2, 4]
+    process.sent.gate.set()
+
+
+async def test_while_slots_are_taken_a_process_looks_again_after_a_tenth_of_a_second(
+    process: Process,
+) -> None:
+    small = Process(process.store, in_flight=1)
+    await small.store_deliveries(await small.add(), 1)
+    await small.ready(await small.add(), 1)
+    small.sent.gate.clear()
+
+    assert [await small.begin() for _round in range(2)] == [0.0, 0.1]
     small.sent.gate.set()
 
 

@@ -74,6 +74,20 @@ async def test_a_wait_ends_when_an_event_is_queued(
         await wait
 
 
+async def test_all_that_wait_for_events_that_come_at_once_end(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    first, other = an_endpoint(), an_endpoint()
+    waits = [waiting(arrivals, one, client=str(n)) for n, one in enumerate((first, first, other))]
+    await asyncio.sleep(0)
+
+    await store.append([a_delivery(first.id), a_delivery(other.id)])
+    await until(lambda: any(wait.done() for wait in waits))
+    await asyncio.sleep(0.01)  # until all have ended that were told
+
+    assert [wait.done() for wait in waits] == [True] * 3
+
+
 async def test_events_that_the_client_has_do_not_end_a_wait(
     store: CountingStore, arrivals: Arrivals
 ) -> None:

@@ -14,10 +14,12 @@ from fhirpub.errors import (
     NotPossible,
     VersionConflict,
 )
+from fhirpub.plugin_api.sinks import EventSink, SinkEvent
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.testing.samples import LAB, OTHER
 from fhirpub.webhooks.management.event_types import TEST
 from fhirpub.webhooks.policy.endpoint_health import NEW_HEALTH
+from fhirpub.webhooks.transport.sinks import Sinks
 from tests.unit.webhooks.management.office import FAILED, PULL, SEAL, SECRET, URL, Office
 
 MOVED = "https://93.184.215.14/other"
@@ -161,6 +163,29 @@ async def test_an_endpoint_that_is_sent_to_cannot_be_read_instead(office: Office
     for trusted in (False, True):
         with pytest.raises(InvalidContent, match="add another endpoint"):
             await office.service.change(LAB, added.id, {"url": PULL}, trusted=trusted)
+
+
+class Queue(EventSink):
+    name = "queue"
+
+    async def send(self, event: SinkEvent) -> None:
+        """Take it."""
+
+
+async def test_only_the_operator_adds_an_endpoint_at_a_sink_or_moves_one_there(
+    office: Office,
+) -> None:
+    office.sender._sinks = Sinks([Queue()], timeout_seconds=1)
+    with pytest.raises(InvalidContent):
+        await office.add("sink:queue", trusted=False)
+    at_a_sink, added = await office.add("sink:queue/a"), await office.add()
+    with pytest.raises(InvalidContent):
+        await office.service.change(LAB, added.id, {"url": "sink:queue"})
+
+    moved = await office.service.change(LAB, added.id, {"url": "sink:queue"}, trusted=True)
+
+    assert (at_a_sink.url, at_a_sink.state) == ("sink:queue/a", "active")
+    assert (moved.url, moved.state) == ("sink:queue", "active")
 
 
 @pytest.mark.parametrize("field", ["signing_secret", "bearer_token"])

@@ -62,6 +62,14 @@ def test_two_samples_are_two_events_about_two_resources() -> None:
     assert one["data"]["id"] != two["data"]["id"]
 
 
+def test_a_sample_is_about_a_resource_at_its_address() -> None:
+    event = SAMPLES.of("observation.updated", endpoint_id="e")
+
+    address = f"Observation/{event.ids['id']}"
+    assert event.resource == address
+    assert event.ids["self"] == f"https://fhir.example.org/fhir/r4/{address}/_history/1"
+
+
 def test_an_event_without_a_schema_has_ids_alone() -> None:
     (name, *_) = [each.name for each in KNOWN.all if not each.schema]
 
