@@ -128,6 +128,18 @@ async def test_all_addresses_that_were_dialled_are_in_the_outcome() -> None:
     assert [*dict.fromkeys(outcome.dialled)] == addresses  # the client may dial one again
 
 
+async def test_a_url_is_called_as_it_was_registered_character_by_character(
+    sender: Sender, receiver: Receiver
+) -> None:
+    path = "/a%41;b//%7E?c=%2f&d"
+    url = f"http://127.0.0.1:{receiver.port}{path}"
+
+    await sender.attempt(replace(MESSAGE, url=url))
+    await sender.retrieve(url, TENANT)
+
+    assert [received.path for received in receiver.received] == [path, path]
+
+
 # Connections that rest
 
 
