@@ -83,7 +83,7 @@ async def test_all_that_wait_for_events_that_come_at_once_end(
 
     await store.append([a_delivery(first.id), a_delivery(other.id)])
     await until(lambda: any(wait.done() for wait in waits))
-    await asyncio.sleep(0.01)  # until all have ended that were told
+    await asyncio.sleep(0.01)  # until all have ended
 
     assert [wait.done() for wait in waits] == [True] * 3
 
