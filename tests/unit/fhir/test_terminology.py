@@ -253,6 +253,21 @@ def test_a_value_set_of_an_operator_replaces_one_that_comes_with_the_service(
     assert loaded(tmp_path, ours).value_sets[IDENTIFIER_TYPE] == {V2_0203: {"mine"}}
 
 
+def test_files_of_several_directories_are_read_and_the_last_one_counts(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    for folder, code in zip(folders, "xy", strict=True):
+        folder.mkdir()
+        concept = [{"code": code}]
+        system = {**A_SYSTEM, "concept": concept}
+        (folder / "shared.json").write_text(json.dumps(system))
+        (folder / "own.json").write_text(json.dumps({**system, "url": f"{OURS}/{code}"}))
+        (folder / "notes.txt").write_text("not read")
+
+    systems = Terminology.load(folders).systems
+
+    assert [systems[url] for url in (OURS, f"{OURS}/x", f"{OURS}/y")] == [{"y"}, {"x"}, {"y"}]
+
+
 def test_what_is_included_of_one_system_in_several_places_adds_up(tmp_path: Path) -> None:
     parts = [
         {"system": OURS, "concept": [{"code": "x"}]},
