@@ -162,7 +162,10 @@ def test_a_resource_has_no_attributes(body: bytes, place: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(("levels", "problems"), [(15, []), (40, ["body-too-complex"])])
+@pytest.mark.parametrize(
+    ("levels", "problems"),
+    [(15, []), (40, ["body-too-complex"]), (900, ["body-too-complex"])],
+)
 def test_extensions_of_values_nest_no_deeper_than_other_elements(
     levels: int, problems: list[str]
 ) -> None:
