@@ -84,12 +84,13 @@ class Queue:
     def ready_since(self) -> int | None:
         """Since when the first delivery that may be sent now could be; None if there is none.
 
-        To be asked after :meth:`take`.
+        The lease of another process, which was killed, has ended by then. To be asked after
+        :meth:`take`.
         """
         if not self._ready:
             return None
         head = self._lanes[self._ready[0][1]][0]
-        return max(head.created, head.due)
+        return max(head.created, head.due, head.leased)
 
     def back(self, event_id: str, *, due: int, number: int) -> None:
         """Put one that was taken back, to be sent (again) when it is due."""

@@ -54,7 +54,10 @@ class Relay:
         self._faulty: set[_Key] = set()
         self._unmarked: set[_Key] = set()
         self.oldest: int | None = None
-        """When the oldest version of the last round was committed, if it found any."""
+        """When the oldest version of the last round was committed, if it found any.
+
+        None while another relay works.
+        """
         self.oldest_by_tenant: dict[str, int] = {}
         """The same for each tenant that has an endpoint and had such a version."""
 
@@ -77,7 +80,7 @@ class Relay:
 
     async def _relay(self, most: int) -> int | None:
         if not await self._leads():
-            self.oldest = None
+            self.oldest, self.oldest_by_tenant = None, {}
             return None
         known = self._faulty | self._unmarked
         pending = await self._store.pending_outbox(limit=most + len(known))

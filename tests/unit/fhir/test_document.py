@@ -86,6 +86,17 @@ def test_bad_base64_is_an_issue_at_the_data() -> None:
     assert [one.data for one in documents] == [b""]
 
 
+def test_each_bad_base64_is_an_issue_and_the_others_are_taken_out() -> None:
+    photos = [{"data": text} for text in ("QQ=", text_of(DATA), "Q-==")]
+    resource = with_photos(*photos)
+
+    documents, issues = extract_attachments(resource, ELEMENTS)
+
+    assert [issue.expression for issue in issues] == ["photo[0].data", "photo[2].data"]
+    assert [one.data for one in documents] == [b"", DATA, b""]
+    assert all(is_marker(photo["data"]) for photo in resource["photo"])
+
+
 @pytest.mark.parametrize("kind", [7, None, ["a/b"]])
 def test_a_content_type_that_is_no_text_counts_as_none(kind: Any) -> None:
     photo = {"contentType": kind, "data": text_of(DATA)}

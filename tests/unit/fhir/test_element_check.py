@@ -10,7 +10,7 @@ from fhirpub.fhir.element_check import element_problems
 from fhirpub.fhir.schema import Schemas, own_schemas
 from fhirpub.fhir.strict_json import loads
 from fhirpub.fhir.xml.writer import write_xml
-from tests.unit.fhir.test_xml import INEXPRESSIBLE, SPECIMEN
+from tests.unit.fhir.xml.test_writer_refusals import INEXPRESSIBLE, SPECIMEN
 
 NOT_R4: dict[str, tuple[dict[str, Any], str]] = {
     "a day that there is not": ({"receivedTime": "2024-02-30"}, "receivedTime"),
@@ -83,6 +83,27 @@ def test_all_problems_are_found_at_once(schemas: Schemas) -> None:
     found = problems({**SPECIMEN, **change}, schemas)
 
     assert found == ["status", "receivedTime", "note[0].text", "type.coding[1].system"]
+
+
+def test_beside_an_unknown_element_all_other_problems_are_found(schemas: Schemas) -> None:
+    change = {"colour": "red", "status": 1, "note": [{"time": "2024", "author": "a"}]}
+
+    found = problems({**SPECIMEN, **change}, schemas)
+
+    assert found == ["", "status", "note[0]", "note[0].text"]
+
+
+def test_siblings_behind_the_last_value_are_checked(schemas: Schemas) -> None:
+    name = {"given": ["Ana"], "_given": [None, {"id": "a"}, {"extension": [{"url": "a b"}]}]}
+    patient = {"resourceType": "Patient", "name": [name]}
+
+    assert problems(patient, schemas) == ["name[0].given[1]", "name[0].given[2].extension[0]"]
+
+
+def test_values_behind_the_last_sibling_are_checked(schemas: Schemas) -> None:
+    name = {"given": ["Ana", 5], "_given": [{"id": "a"}]}
+
+    assert problems({"resourceType": "Patient", "name": [name]}, schemas) == ["name[0].given[1]"]
 
 
 def test_a_resource_of_each_kind_of_element_has_no_problem(schemas: Schemas) -> None:

@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
+from fhirpub.fhir.explanation import work
 from fhirpub.fhir.explanation.unknown_names import MAX_SUGGESTIONS
 from fhirpub.fhir.schema import own_schemas
 from fhirpub.problems import ContentProblem
-from tests.unit.fhir.wrong_elements import CODE, EXTENSION, STRING, UNKNOWN, patient
+from tests.unit.fhir.wrong_elements import CODE, EXTENSION, PAIRED, STRING, UNKNOWN, patient
 
 SCHEMAS = own_schemas()
 CONCEPT = '{"coding": [{"system": "...", "code": "..."}], "text": "..."}'
 ARRAY = "must be an array, because it may repeat"
 DATE = "must be a valid date: YYYY, YYYY-MM or YYYY-MM-DD"
 INTEGER = "must be a valid integer: a whole number of 32 bits, without fraction or exponent"
+EMPTY = "must not be an empty string: leave it out"
 LONG = [letter * 64 for letter in "abcd"]
 
 
@@ -62,6 +64,92 @@ def test_another_shape_is_explained(elements: dict[str, Any], place: str, said: 
 )
 def test_another_value_is_explained(elements: dict[str, Any], place: str, said: str) -> None:
     assert explained(patient(**elements)) == [(place, said)]
+
+
+ONCE = "must be given in one of its forms only: leave out the others"
+
+
+@pytest.mark.parametrize(
+    ("elements", "place", "said"),
+    [
+        ({"name": []}, "name", "must not be an empty array"),
+        ({"name": [{}]}, "name[0]", "must not be an empty object"),
+        ({"name": [{"id": "a"}]}, "name[0]", "needs more than an id"),
+        ({"name": [{"given": [""]}]}, "name[0].given[0]", EMPTY),
+        ({"meta": {"profile": [None]}}, "meta.profile[0]", "must not be null: leave it out"),
+        ({"_birthDate": {"id": "a"}}, "birthDate", PAIRED),
+        ({"name": [{"given": ["A", "B"], "_given": [EXTENSION]}]}, "name[0].given", PAIRED),
+        ({"deceasedBoolean": True, "deceasedDateTime": "2020"}, "deceased", ONCE),
+        ({"link": [{"other": {"reference": "Patient/2"}}]}, "link[0].type", "is required"),
+        ({"text": {"status": "generated"}}, "text.div", "is required"),
+        ({"name": [{"text": "x" * 1_048_577}]}, "name[0].text", STRING),
+        (
+            {"contact": [{"gender": "male"}]},
+            "contact[0]",
+            "must have name, telecom, address or organization (pat-1)",
+        ),
+    ],
+)
+def test_a_rule_of_fhir_that_is_broken_is_explained(
+    elements: dict[str, Any], place: str, said: str
+) -> None:
+    assert explained(patient(**elements)) == [(place, said)]
+
+
+GLUCOSE = {"coding": [{"system": "http://loinc.org", "code": "2345-7"}]}
+
+
+@pytest.mark.parametrize(
+    ("elements", "place", "said"),
+    [
+        ({"valueQuantity": {"code": "mg"}}, "value.system", "is required"),
+        (
+            {"dataAbsentReason": {"text": "x"}, "valueString": "y"},
+            "dataAbsentReason",
+            "must not stand beside value (obs-6)",
+        ),
+        (
+            {"code": GLUCOSE, "valueString": "x", "component": [{"code": GLUCOSE}]},
+            "value",
+            "must not stand beside a component of the same code (obs-7)",
+        ),
+    ],
+)
+def test_elements_that_need_or_exclude_each_other_are_explained(
+    elements: dict[str, Any], place: str, said: str
+) -> None:
+    assert explained(observation(**elements)) == [(place, said)]
+
+
+def test_a_required_choice_that_is_missing_is_explained() -> None:
+    order = {"status": "active", "intent": "order", "subject": {"reference": "Patient/1"}}
+
+    found = explained({"resourceType": "MedicationRequest", **order})
+
+    assert found == [("medication", "is required, in one of its forms")]
+
+
+def test_a_list_of_nothing_but_gaps_is_explained() -> None:
+    found = explained(patient(name=[{"given": [None], "_given": [None]}]))
+
+    assert found == [
+        ("name[0].given", "must hold at least one item that is not null"),
+        ("name[0].given", PAIRED),
+    ]
+
+
+def test_without_work_left_it_is_said_where_the_problem_is_nested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(work, "_MIN_WORK", 1)
+    monkeypatch.setattr(work, "_WORK_PER_VALUE", 0)
+    said = "is not valid FHIR R4 (the resource is too large to explain it)"
+    long = patient(name=[*({"family": "A"} for _ in range(20)), {}])
+
+    assert explained(patient(maritalStatus={"coding": [{"code": 5}]})) == [
+        ("maritalStatus.coding[0]", said)
+    ]
+    assert explained(long) == [("name", said)]
 
 
 def test_a_document_that_is_no_base64_is_explained() -> None:

@@ -10,7 +10,8 @@ import jsonschema_rs
 import pytest
 
 from fhirpub.fhir.definitions.schema_documents import ANY, URN, documents
-from fhirpub.fhir.schema_fast import PartValidator, fast_validator
+from fhirpub.fhir.document import marker
+from fhirpub.fhir.schema_fast import PartValidator, accepts, fast_validator
 from tests.bodies import patient
 
 KNOWN = documents({})
@@ -18,6 +19,7 @@ REGISTRY = jsonschema_rs.Registry(list(KNOWN.items()))
 ENTRY = f"{URN}Bundle#/$defs/Bundle.entry"
 PARAMETER = f"{URN}Parameters#/$defs/Parameters.parameter"
 NAME = f"{URN}datatypes#/$defs/HumanName"
+CODE = {"coding": [{"system": "http://loinc.org", "code": "2345-7"}]}
 VALID: dict[str, list[Any]] = {
     NAME: [{"family": "a"}, {"given": ["a", "b"]}],
     ANY: [patient(), {"resourceType": "Basic", "code": {"text": "a"}}],
@@ -74,6 +76,32 @@ def test_a_list_is_valid_if_each_of_its_parts_is(parts: PartValidator, reference
 
     assert parts.accepts(reference, valid, in_array=True)
     assert not any(parts.accepts(reference, [*valid, one], in_array=True) for one in wrong)
+
+
+@pytest.mark.parametrize(
+    ("schema", "valid", "wrong"),
+    [
+        ({"fhirInteger": True}, [0, -7, 2**70], [2.0, True, "2", None]),
+        ({"fhirBase64": True}, ["QUJD", "", 7, None, marker("0" * 64, 5)], ["QUJ", "QR=="]),
+        (
+            {"fhirPaired": "given"},
+            [{}, {"given": "A", "_given": {"id": "a"}}, {"given": ["A"], "_given": [None]}, "a"],
+            [{"_given": {"id": "a"}}, {"given": ["A", "B"], "_given": [None]}],
+        ),
+        (
+            {"fhirDistinct": "component"},
+            [{"code": CODE}, {"code": CODE, "component": [{"code": {"text": "a"}}]}, [CODE]],
+            [{"code": CODE, "component": [{}, {"code": CODE}]}],
+        ),
+    ],
+)
+def test_the_keywords_that_json_schema_does_not_have_decide(
+    schema: dict[str, Any], valid: list[Any], wrong: list[Any]
+) -> None:
+    engine = fast_validator(schema)
+
+    assert [value for value in valid if not accepts(engine, value)] == []
+    assert [value for value in wrong if accepts(engine, value)] == []
 
 
 def test_a_part_with_resources_that_no_resource_consists_of_is_not_known(

@@ -201,6 +201,7 @@ def test_an_operators_value_set_is_understood(tmp_path: Path, body: dict[str, An
         (value_set(compose=[]), "compose must be an object"),
         (value_set(compose={"include": [], "exclude": []}), "exclude is not understood"),
         (include(system=OURS, filter=[]), "filter or valueSet"),
+        (include(system=OURS, valueSet=["http://lab.example/x"]), "filter or valueSet"),
         (include(system=OURS), "there is no file with its codes"),
         (include(concept=[{"code": "a"}]), "system must be a string"),
         (value_set(expansion={"contains": [{"code": "a"}]}), "system must be a string"),
@@ -241,6 +242,55 @@ def test_a_file_of_an_operator_replaces_one_that_comes_with_the_service(tmp_path
     terminology = loaded(tmp_path, {**A_SYSTEM, "url": SECTIONS})
 
     assert terminology.systems[SECTIONS] == {"a", "a1", "b"}
+
+
+def test_a_value_set_of_an_operator_replaces_one_that_comes_with_the_service(
+    tmp_path: Path,
+) -> None:
+    include = {"system": V2_0203, "concept": [{"code": "mine"}]}
+    ours = value_set(compose={"include": [include]}) | {"url": IDENTIFIER_TYPE}
+
+    assert loaded(tmp_path, ours).value_sets[IDENTIFIER_TYPE] == {V2_0203: {"mine"}}
+
+
+def test_files_of_several_directories_are_read_and_the_last_one_counts(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    for folder, code in zip(folders, "xy", strict=True):
+        folder.mkdir()
+        concept = [{"code": code}]
+        system = {**A_SYSTEM, "concept": concept}
+        (folder / "shared.json").write_text(json.dumps(system))
+        (folder / "own.json").write_text(json.dumps({**system, "url": f"{OURS}/{code}"}))
+        (folder / "notes.txt").write_text("not read")
+
+    systems = Terminology.load(folders).systems
+
+    assert [systems[url] for url in (OURS, f"{OURS}/x", f"{OURS}/y")] == [{"y"}, {"x"}, {"y"}]
+
+
+def test_what_is_included_of_one_system_in_several_places_adds_up(tmp_path: Path) -> None:
+    parts = [
+        {"system": OURS, "concept": [{"code": "x"}]},
+        {"system": OURS, "concept": [{"code": "y", "concept": [{"code": "z"}]}]},
+        {"system": OURS},
+        {"system": SECTIONS, "concept": [{"code": "LAB"}]},
+    ]
+    known = loaded(tmp_path, value_set(compose={"include": parts}), A_SYSTEM)
+
+    assert known.value_sets["http://lab.example/set"] == {
+        OURS: {"x", "y", "z", "a", "a1", "b"},
+        SECTIONS: {"LAB"},
+    }
+
+
+def test_what_an_expansion_has_of_one_system_adds_up(tmp_path: Path) -> None:
+    contains = [
+        {"system": OURS, "code": "a", "contains": [{"system": OURS, "code": "b"}]},
+        {"system": OURS, "code": "c"},
+    ]
+    known = loaded(tmp_path, value_set(expansion={"contains": contains}))
+
+    assert known.value_sets["http://lab.example/set"] == {OURS: {"a", "b", "c"}}
 
 
 def test_values_of_a_set_have_a_system_if_it_is_the_only_one(tmp_path: Path) -> None:

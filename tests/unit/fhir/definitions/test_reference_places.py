@@ -89,3 +89,18 @@ def test_a_property_of_any_content_is_no_place() -> None:
     found = reference_places({"urn:x": {"properties": properties, "$defs": defined}})
 
     assert found == {"X": {"subject": {}}}
+
+
+def test_references_are_found_however_many_types_lead_to_them() -> None:
+    def to(name: str) -> dict[str, Any]:
+        return {"properties": {"next": {"$ref": f"urn:x#/$defs/{name}"}}}
+
+    properties: dict[str, Any] = {"resourceType": {"const": "X"}, **to("A")["properties"]}
+    reference = {"properties": {"reference": {"type": "string"}}}
+    defined = {"A": to("B"), "B": to("C"), "C": to("D"), "D": to("Reference")}
+
+    found = reference_places(
+        {"urn:x": {"properties": properties, "$defs": {**defined, "Reference": reference}}}
+    )
+
+    assert found == {"X": {"next": {"next": {"next": {"next": {"next": {}}}}}}}

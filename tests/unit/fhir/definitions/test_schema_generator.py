@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from fhirpub.fhir.definitions.schema_generator import (
     array_of,
     array_with_gaps,
     codes_schema,
+    objects,
     reference,
     requires,
     resource,
@@ -198,3 +201,33 @@ def test_few_codes_are_listed_and_many_are_named_by_their_value_set() -> None:
 
 def test_the_name_of_a_value_set_is_the_end_of_its_url() -> None:
     assert short_name("http://hl7.org/fhir/ValueSet/name-use") == "name-use"
+
+
+def test_a_required_primitive_may_be_there_by_its_sibling_and_an_object_may_not() -> None:
+    made = resource("Observation", tables())
+
+    assert made["required"] == ["resourceType", "code"]
+    assert {"title": "status", **requires("status", primitive=True)} in made["allOf"]
+
+
+# What is shipped
+
+
+def shipped(name: str) -> Any:
+    folder = resources.files("fhirpub.schemas") / "r4"
+    return json.loads((folder / f"{name}.schema.json").read_bytes())
+
+
+@pytest.mark.parametrize("name", tables().names("resource"))
+def test_the_schema_of_a_resource_is_the_one_that_is_shipped(name: str) -> None:
+    assert resource(name, tables()) == shipped(name)
+
+
+def test_the_schemas_of_data_types_are_those_that_are_shipped() -> None:
+    made: dict[str, Any] = {}
+    for name in tables().names("complex-type"):
+        made |= objects(name, tables())
+
+    defined = shipped("datatypes")["$defs"]
+    assert {name: defined[name] for name in made} == made
+    assert {"HumanName", "Timing.repeat"} <= made.keys()

@@ -63,7 +63,10 @@ def test_a_wrong_moment_is_answered_with_what_it_lacks(moment: str, advice: str)
 
 @pytest.mark.parametrize(
     ("code", "meant"),
-    [("Final", "final"), ("prelim", "preliminary"), ("ammended", "amended"), ("x", ""), ("", "")],
+    [
+        *(("Final", "final"), ("prelim", "preliminary"), ("ammended", "amended")),
+        *(("p", ""), ("x", ""), ("", "")),
+    ],
 )
 def test_the_code_that_was_meant_is_suggested(code: str, meant: str) -> None:
     assert suggest_code(code, STATUSES) == (f"; did you mean {meant}?" if meant else "")

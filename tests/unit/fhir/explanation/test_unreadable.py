@@ -43,6 +43,12 @@ def test_a_byte_that_is_not_utf_8_is_located() -> None:
     assert "byte 20 (line 2, byte 9 of it)" in issue.diagnostics
 
 
+def test_a_byte_in_a_later_line_is_counted_from_the_beginning_of_its_own() -> None:
+    issue = issue_of(b'{\n"a":1,\n"b":2,\n"c":"\xf1"}')
+
+    assert "byte 22 (line 4, byte 6 of it)" in issue.diagnostics
+
+
 @pytest.mark.parametrize(
     ("raw", "words"),
     [

@@ -41,6 +41,33 @@ def test_each_empty_value_is_removed_from_a_list(empty: Any) -> None:
     assert places == ["Patient.name[0].given[1]"]
 
 
+def test_places_in_a_list_are_those_of_the_body_as_it_was_sent() -> None:
+    left, places = removed(name=[{"given": ["", "Ana", None, "Inés", ""]}])
+
+    assert left == {"name": [{"given": ["Ana", "Inés"]}]}
+    assert places == [f"Patient.name[0].given[{number}]" for number in (0, 2, 4)]
+
+
+def test_the_place_of_what_is_nested_is_its_whole_path() -> None:
+    left, places = removed(
+        maritalStatus={"text": "x", "coding": [{"code": "", "system": "urn:x"}]},
+        managingOrganization={"display": "x", "identifier": {"value": None, "system": "urn:x"}},
+    )
+
+    assert places == [
+        "Patient.maritalStatus.coding[0].code",
+        "Patient.managingOrganization.identifier.value",
+    ]
+    assert left["managingOrganization"]["identifier"] == {"system": "urn:x"}
+
+
+@pytest.mark.parametrize("beside", [[], {}, "x", None], ids=repr)
+def test_a_list_without_a_list_beside_it_has_no_positions(beside: Any) -> None:
+    left, _places = removed(name=[{"given": ["Ana", None], "_given": beside}])
+
+    assert left["name"][0]["given"] == ["Ana"]
+
+
 def test_what_becomes_empty_is_removed_as_one() -> None:
     left, places = removed(name=[{"given": [""], "period": {"start": None}}], gender="female")
 

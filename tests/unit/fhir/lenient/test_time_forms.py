@@ -52,6 +52,15 @@ def test_a_time_in_another_form_is_written_in_that_of_fhir(
     assert {issue.expression for issue in issues} == {place}
 
 
+def test_a_time_with_two_corrections_has_a_warning_of_each() -> None:
+    _time, issues = corrected("2026-11-20T10:05-0300")
+
+    assert [issue.diagnostics for issue in issues] == [
+        "has no seconds: read with :00",
+        "has an offset in another form than -03:00: written so",
+    ]
+
+
 @pytest.mark.parametrize(
     "time",
     [

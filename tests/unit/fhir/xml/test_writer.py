@@ -44,6 +44,20 @@ def test_the_url_of_an_extension_is_an_attribute() -> None:
     assert written == '<extension url="u:a"><valueBoolean value="false"/></extension>'
 
 
+def test_the_id_and_the_url_of_an_extension_are_both_attributes() -> None:
+    written = inside(extension=[{"id": "e", "url": "u:a", "valueCode": "b"}])
+
+    assert written == '<extension id="e" url="u:a"><valueCode value="b"/></extension>'
+
+
+def test_siblings_behind_the_last_value_are_written() -> None:
+    beside = {"extension": [{"url": "u:a"}]}
+
+    assert inside(name=[{"given": ["A"], "_given": [None, beside]}]) == (
+        '<name><given value="A"/><given><extension url="u:a"/></given></name>'
+    )
+
+
 def test_what_stands_beside_a_value_is_below_its_element() -> None:
     written = inside(gender="male", _gender={"id": "a", "extension": [{"url": "u:a"}]})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -99,11 +99,19 @@ class Desk:
     async def deliver(self, outcome: Outcome | Exception) -> Delivery:
         """Make an attempt with an outcome, and return the delivery as it is stored then."""
         self.receiver.outcome = outcome
-        self.line.queue.take(self.clock(), 1)
-        begun = await self.store.begin(
-            [(self.endpoint.id, "evt_1")], now=self.clock(), until=LEASED
-        )
-        attempts = Attempts(
+        (begun,) = await self.begin("evt_1")
+        await self.attempts().deliver(self.line, begun)
+        return await self.stored()
+
+    async def begin(self, *events: str) -> Sequence[Delivery]:
+        """Begin attempts, and return their deliveries."""
+        self.line.queue.take(self.clock(), len(events))
+        keys = [(self.endpoint.id, event) for event in events]
+        return await self.store.begin(keys, now=self.clock(), until=LEASED)
+
+    def attempts(self) -> Attempts:
+        """Return what makes attempts."""
+        made = Attempts(
             self.store,
             cast("Sender", self.receiver),
             rules=self.rules,
@@ -113,9 +121,8 @@ class Desk:
             clock=self.clock,
             tracer=self.tracer,
         )
-        attempts.enqueue = self.enqueued.extend
-        await attempts.deliver(self.line, begun[0])
-        return await self.stored()
+        made.enqueue = self.enqueued.extend
+        return made
 
     async def stored(self) -> Delivery:
         (found,) = await self.store.deliveries(LAB, DeliveryQuery(endpoint=self.endpoint.id))

@@ -85,3 +85,17 @@ async def test_an_endpoint_that_wants_ids_alone_gets_no_details(
 
     assert b"final" in whole.body
     assert b"final" not in short.body
+
+
+async def test_after_a_race_that_was_lost_in_part_the_queue_has_no_gap(
+    appenders: list[Appender],
+) -> None:
+    ours, theirs = appenders
+    await theirs.append(ENDPOINT, [an_event(1)])
+
+    made = await ours.append(ENDPOINT, [an_event(2), an_event(1), an_event(3)])
+    made += await ours.append(ENDPOINT, [an_event(4)])
+
+    assert [(one.sequence, one.event_id) for one in made] == [
+        (sequence, an_event(sequence).id) for sequence in (2, 3, 4)
+    ]

@@ -78,3 +78,28 @@ async def test_an_endpoint_that_was_paused_in_the_meantime_is_not_counted(desk: 
     await desk.deliver(Outcome(status=410))
 
     assert shown(desk, "webhook_endpoints_disabled_total") == {}
+
+
+@pytest.mark.parametrize("outcome", [ACCEPTED, FAILED, REFUSED, Outcome(reason="E_DNS")])
+async def test_each_attempt_is_counted_by_its_outcome_with_its_seconds(
+    desk: Desk, outcome: Outcome
+) -> None:
+    await desk.deliver(replace(outcome, duration=1_500))
+
+    assert shown(desk, "webhook_attempts_total") == {(outcome.word,): 1.0}
+    assert shown(desk, "webhook_attempt_seconds_sum") == {(): 1.5}
+
+
+async def test_a_fault_of_ours_is_an_attempt_that_took_no_time(desk: Desk) -> None:
+    await desk.deliver(RuntimeError())
+
+    assert shown(desk, "webhook_attempts_total") == {("E_INTERNAL",): 1.0}
+    assert shown(desk, "webhook_attempt_seconds_count") == {}
+
+
+async def test_what_is_not_sent_is_no_attempt(desk: Desk) -> None:
+    desk.line.endpoint = replace(desk.endpoint, state="paused")
+
+    await desk.deliver(ACCEPTED)
+
+    assert shown(desk, "webhook_attempts_total") == {}

@@ -42,3 +42,13 @@ async def test_an_attempt_of_a_trace_that_is_not_sent_is_made_all_the_same(desk:
 
     assert (await desk.deliver(ACCEPTED)).state == "delivered"
     assert desk.receiver.sent[0].traceparent == trace
+
+
+async def test_the_span_of_an_attempt_with_a_fault_has_failed(desk: Desk) -> None:
+    desk.tracer = Traces()
+
+    await desk.deliver(RuntimeError())
+
+    (span,) = desk.tracer.spans
+    ((attributes, failed),) = span.ends
+    assert (attributes["fhirpub.outcome"], failed) == ("E_INTERNAL", True)

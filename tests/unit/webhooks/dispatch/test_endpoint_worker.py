@@ -9,6 +9,7 @@ from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery, an_endpoint
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
+from fhirpub.webhooks.dispatch.queue_loader import queued
 from fhirpub.webhooks.management.endpoint_secrets import encrypt_secret
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailurePolicy, FailureStreak
@@ -39,6 +40,35 @@ def test_a_secret_signs_until_its_end_and_not_from_then_on() -> None:
 
     assert worker.message(delivery, NOW + 999).secrets == ("new", "old")
     assert worker.message(delivery, NOW + 1_000).secrets == ("new",)
+
+
+def test_a_token_that_was_replaced_is_not_sent_any_more() -> None:
+    endpoint = endpoint_with_secrets()
+    worker = worker_of(endpoint)
+
+    token = SEAL.encrypt("another", endpoint=endpoint.id, purpose="token")
+    worker.update(replace(endpoint, token=token, revision=endpoint.revision + 1))
+
+    assert worker.message(a_delivery(endpoint.id, body=b"{}"), NOW).token == "another"
+
+
+def test_with_readable_secrets_and_no_readable_token_nothing_is_sent() -> None:
+    worker = worker_of(replace(endpoint_with_secrets(), token=b"damaged"))
+    worker.queue.add([queued(a_delivery(worker.endpoint.id))])
+
+    assert worker.dequeue(NOW, 9) == []
+    assert worker.waits_for_process(NOW) is None
+
+
+def test_the_limit_of_the_rate_does_not_shorten_another_wait() -> None:
+    worker = worker_of(endpoint_with_secrets())
+    worker.queue.add([queued(a_delivery(worker.endpoint.id, 1 + number)) for number in range(500)])
+    while worker.dequeue(NOW, 500):
+        for one in range(1, 500):
+            worker.queue.remove(f"evt_{one}")
+    worker.condition = EndpointHealth(throttled=NOW + 60_000)
+
+    assert worker.next_moment(NOW) == NOW + 60_000
 
 
 def test_the_failures_of_a_former_url_are_not_those_of_the_next_one() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from random import Random
 
+import pytest
+
+from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.clock import HandClock
@@ -142,3 +145,51 @@ async def test_a_process_that_has_its_share_asks_for_no_endpoint_of_others(
     surplus = await first.update(TEN)
 
     assert (len(first.owned), surplus, asked) == (5, 0, [])
+
+
+async def test_one_that_counts_at_the_same_time_is_not_taken_for_many(store: SqliteStore) -> None:
+    clock = HandClock()
+    first = process(store, "a", clock)
+    await first.update(TEN)
+    counting = Leases(store, owner="b", seconds=SECONDS, clock=clock)
+    await counting.take([f"dispatcher/{number}" for number in range(1, 9)])
+    clock.forward(seconds=SECONDS / 2)
+
+    assert await first.update(TEN) == 0
+
+
+async def test_what_is_given_up_is_not_owned_from_then_on(store: SqliteStore) -> None:
+    alone = process(store, "a", HandClock())
+    await alone.update(TEN)
+
+    await alone.give_up(TEN[:3])
+
+    assert alone.owned == set(TEN[3:])
+
+
+async def test_what_could_not_be_prolonged_in_time_is_not_owned(store: SqliteStore) -> None:
+    clock = HandClock()
+
+    class Failing(Leases):
+        fails = False
+
+        async def take(self, names: Collection[str]) -> frozenset[str]:
+            if self.fails and any(name.startswith("endpoint/") for name in names):
+                raise StoreUnavailable("away")
+            return await super().take(names)
+
+    leases = Failing(store, owner="a", seconds=SECONDS, clock=clock)
+    first, second = EndpointAssignments(leases, Random(1)), process(store, "b", clock)
+    await first.update(TEN)
+    clock.forward(seconds=SECONDS)
+    leases.fails = True
+    with pytest.raises(StoreUnavailable):
+        await first.update(TEN)
+    await second.update(TEN)
+    await second.update(TEN)
+    leases.fails = False
+
+    await first.update(TEN)
+
+    assert not first.owned & second.owned
+    assert all(first.holds(name) for name in first.owned)

@@ -13,6 +13,7 @@ from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.encryption.cipher import SecretCipher
+from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.webhooks.records import NOW, a_delivery, an_endpoint
 from fhirpub.webhooks.dispatch.endpoint_worker import EndpointWorker
@@ -119,3 +120,79 @@ def test_a_queue_holds_when_a_delivery_is_due_and_which_attempt_is_next() -> Non
     held = queued(delivery)
 
     assert (held.sequence, held.due, held.number, held.leased) == (3, NOW + 5, 4, NOW + 9)
+
+
+# What happens while the store is read
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["all of it", "its end"])
+async def test_what_is_appended_while_a_queue_is_read_is_not_passed_over(
+    store: Store, monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    line, loader = worker("e1"), QueueLoader(store, clock=lambda: NOW)
+    await store.append([a_delivery("e1", 1)])
+    line.read = 0 if again else NOW
+    read = store.waiting
+
+    async def then_append(*arguments: Any, **named: Any) -> Any:
+        page = await read(*arguments, **named)
+        await store.append([a_delivery("e1", 2)])
+        return page
+
+    monkeypatch.setattr(store, "waiting", then_append)
+    await loader.fill(line)
+
+    assert (len(line.queue), line.queue.last) == (1, 1)
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["all of it", "its end"])
+async def test_what_arrives_while_a_queue_is_read_is_read_next(
+    store: Store, monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    line, loader = worker("e1"), QueueLoader(store, clock=lambda: NOW)
+    line.read = 0 if again else NOW
+    read = store.waiting
+
+    async def while_one_arrives(*arguments: Any, **named: Any) -> Any:
+        assert line.reading
+        line.behind = True
+        return await read(*arguments, **named)
+
+    monkeypatch.setattr(store, "waiting", while_one_arrives)
+    await loader.fill(line)
+
+    assert (line.behind, line.reading, needs_refill(line)) == (True, False, True)
+
+
+@pytest.mark.parametrize("failing", ["last_sequences", "waiting"])
+@pytest.mark.parametrize("again", [True, False], ids=["all of it", "its end"])
+async def test_a_queue_that_could_not_be_read_is_read_later(
+    store: Store, monkeypatch: pytest.MonkeyPatch, failing: str, *, again: bool
+) -> None:
+    line, loader = worker("e1"), QueueLoader(store, clock=lambda: NOW)
+    await store.append([a_delivery("e1", 1)])
+    line.read, line.behind = 0 if again else NOW, not again
+
+    async def fail(*_arguments: Any, **_named: Any) -> None:
+        raise StoreUnavailable("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, failing, fail)
+        with pytest.raises(StoreUnavailable):
+            await loader.fill(line)
+
+    assert (line.stale, line.behind, line.reading) == (again, not again, False)
+    await loader.fill(line)
+    assert len(line.queue) == 1
+
+
+@pytest.mark.parametrize(("held", "reads"), [(50, True), (51, False)])
+async def test_a_queue_is_loaded_on_once_there_is_room_for_a_page(
+    store: Store, held: int, *, reads: bool
+) -> None:
+    line = worker("e1")
+    await store.append([a_delivery("e1", number) for number in range(1, held + 1)])
+    await QueueLoader(store, clock=lambda: NOW).fill(line)
+    line.most_queued, line.behind = 100, True
+
+    assert needs_refill(line) is reads

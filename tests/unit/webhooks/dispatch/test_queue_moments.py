@@ -62,12 +62,29 @@ def test_since_when_a_delivery_could_be_sent_is_when_it_was_made_or_due() -> Non
     assert (made, not_yet, queue.ready_since) == (NOW + 1, None, NOW + 50)
 
 
+def test_what_a_killed_process_had_leased_could_be_sent_since_its_lease_ended() -> None:
+    queue = queue_of("none", waiting(1, due=NOW + 3, leased=NOW + 50))
+
+    queue.take(NOW + 60, 0)
+
+    assert queue.ready_since == NOW + 50
+
+
 def test_what_is_known_is_not_added_twice() -> None:
     queue = queue_of("none", waiting(1), waiting(2))
 
     queue.add([waiting(1), waiting(2), waiting(2), waiting(3)])
 
     assert (len(queue), queue.last, dequeued(queue)) == (3, 3, [1, 2, 3])
+
+
+def test_what_comes_one_by_one_is_known_afterwards() -> None:
+    queue = Queue("none")
+
+    for _twice in range(2):
+        queue.add(waiting(number) for number in (1, 2))
+
+    assert (len(queue), queue.last, dequeued(queue)) == (2, 2, [1, 2])
 
 
 def test_what_was_never_taken_changes_nothing() -> None:

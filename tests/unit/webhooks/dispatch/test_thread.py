@@ -127,3 +127,51 @@ async def test_writes_of_a_tenant_pause_while_its_events_wait_for_the_process(
     assert (pause > 0) == pauses
     assert pause <= 0.05
     assert others == [0.0, 0.0]
+
+
+async def test_a_worker_that_does_not_relay_is_not_woken() -> None:
+    worker = Worker()
+    worker.relays_at_once = False
+    thread = thread_of(worker)
+
+    async with thread.running():
+        thread.ring()
+
+    assert worker.rings == 0
+
+
+async def test_writes_pause_no_longer_once_events_have_been_sent() -> None:
+    worker = Worker()
+    worker.now = {"lab": 60.0}
+    thread = thread_of(worker)
+    async with thread.running():
+        await until(lambda: thread.pause_for("lab"))
+        worker.now = {}
+        await until(lambda: not thread.pause_for("lab"))
+
+
+async def test_after_the_end_no_write_pauses() -> None:
+    worker = Worker()
+    worker.now = {"lab": 60.0}
+    thread = thread_of(worker)
+
+    async with thread.running():
+        await until(lambda: thread.pause_for("lab"))
+
+    assert thread.pause_for("lab") == 0.0
+
+
+async def test_the_end_waits_until_the_worker_has_ended() -> None:
+    class Slow(Worker):
+        @asynccontextmanager
+        async def running(self) -> AsyncGenerator[None]:
+            yield
+            await asyncio.sleep(0.05)
+            self.threads.append("ended")
+
+    worker = Slow()
+
+    async with thread_of(worker).running():
+        pass
+
+    assert worker.threads == ["ended"]

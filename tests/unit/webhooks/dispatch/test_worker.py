@@ -179,6 +179,20 @@ async def test_deliveries_are_kept_for_as_many_days_as_are_set(
     ]
 
 
+async def test_an_endpoint_that_nobody_reads_is_kept_as_long_as_what_is_held(
+    store: Watched, clock: HandClock, worker: WebhookWorker
+) -> None:
+    added = {days: an_endpoint(url="pull:x", created=clock.now - days * DAY_MS) for days in (2, 4)}
+    for each in added.values():
+        await store.put_endpoint(LAB, each)
+    await worker._relay_some()
+
+    await worker._sweep()
+
+    left = [one.id for one in await store.endpoints(LAB) if one.state != "deleted"]
+    assert left == [added[2].id]
+
+
 # Gauges, and lags.
 
 

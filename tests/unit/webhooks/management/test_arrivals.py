@@ -19,6 +19,7 @@ from fhirpub.webhooks.management.arrivals import (
     MAX_WAITS_OF_TENANT,
     Arrivals,
 )
+from tests.waiting import until
 
 
 class CountingStore(SqliteStore):
@@ -71,6 +72,20 @@ async def test_a_wait_ends_when_an_event_is_queued(
 
     async with asyncio.timeout(10):
         await wait
+
+
+async def test_all_that_wait_for_events_that_come_at_once_end(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    first, other = an_endpoint(), an_endpoint()
+    waits = [waiting(arrivals, one, client=str(n)) for n, one in enumerate((first, first, other))]
+    await asyncio.sleep(0)
+
+    await store.append([a_delivery(first.id), a_delivery(other.id)])
+    await until(lambda: any(wait.done() for wait in waits))
+    await asyncio.sleep(0.01)  # until all have ended
+
+    assert [wait.done() for wait in waits] == [True] * 3
 
 
 async def test_events_that_the_client_has_do_not_end_a_wait(
@@ -188,3 +203,31 @@ async def test_no_more_requests_wait_than_the_limit_of_the_process(
 
     arrivals.stop()
     await asyncio.gather(*waits)
+
+
+async def test_clients_of_two_tenants_are_two_whatever_they_are_called(
+    arrivals: Arrivals,
+) -> None:
+    waits = [waiting(arrivals, an_endpoint()) for _ in range(MAX_WAITS_OF_CLIENT)]
+    await asyncio.sleep(0)
+
+    of_another = waiting(arrivals, an_endpoint(tenant="another"))
+    await asyncio.sleep(0)
+
+    assert not of_another.done()
+    arrivals.stop()
+    await asyncio.gather(*waits, of_another)
+
+
+async def test_who_waits_after_a_time_without_waits_hears_of_events_too(
+    store: CountingStore, arrivals: Arrivals
+) -> None:
+    endpoint = an_endpoint()
+    await arrivals.wait(endpoint, client="c", after=0, seconds=0.01)
+    await until(lambda: arrivals._looking is None)
+
+    wait = waiting(arrivals, endpoint)
+    await store.append([a_delivery(endpoint.id)])
+
+    async with asyncio.timeout(10):
+        await wait

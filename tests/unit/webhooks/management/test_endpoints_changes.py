@@ -7,11 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from fhirpub.errors import BrokenRule, InvalidContent, NoSuchRecord, NotPossible
+from fhirpub.errors import (
+    BrokenRule,
+    InvalidContent,
+    NoSuchRecord,
+    NotPossible,
+    VersionConflict,
+)
+from fhirpub.plugin_api.sinks import EventSink, SinkEvent
 from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.testing.samples import LAB, OTHER
 from fhirpub.webhooks.management.event_types import TEST
 from fhirpub.webhooks.policy.endpoint_health import NEW_HEALTH
+from fhirpub.webhooks.transport.sinks import Sinks
 from tests.unit.webhooks.management.office import FAILED, PULL, SEAL, SECRET, URL, Office
 
 MOVED = "https://93.184.215.14/other"
@@ -103,6 +111,19 @@ async def test_a_deleted_endpoint_is_not_found(office: Office) -> None:
     assert (await office.stored(added)).token == b""
 
 
+async def test_an_endpoint_of_another_revision_is_not_deleted(office: Office) -> None:
+    added = await office.add()
+
+    def check(revision: int) -> None:
+        if revision != added.revision + 1:
+            raise VersionConflict(target="W/2", current=revision)
+
+    with pytest.raises(VersionConflict):
+        await office.service.delete(LAB, added.id, check=check)
+
+    assert await office.stored(added) == added
+
+
 async def test_an_endpoint_at_another_url_has_to_be_verified_again(office: Office) -> None:
     added = await office.add()
 
@@ -139,8 +160,32 @@ async def test_a_change_of_nothing_makes_no_revision(office: Office) -> None:
 async def test_an_endpoint_that_is_sent_to_cannot_be_read_instead(office: Office) -> None:
     added = await office.add()
 
-    with pytest.raises(InvalidContent, match="add another endpoint"):
-        await office.service.change(LAB, added.id, {"url": PULL})
+    for trusted in (False, True):
+        with pytest.raises(InvalidContent, match="add another endpoint"):
+            await office.service.change(LAB, added.id, {"url": PULL}, trusted=trusted)
+
+
+class Queue(EventSink):
+    name = "queue"
+
+    async def send(self, event: SinkEvent) -> None:
+        """Take it."""
+
+
+async def test_only_the_operator_adds_an_endpoint_at_a_sink_or_moves_one_there(
+    office: Office,
+) -> None:
+    office.sender._sinks = Sinks([Queue()], timeout_seconds=1)
+    with pytest.raises(InvalidContent):
+        await office.add("sink:queue", trusted=False)
+    at_a_sink, added = await office.add("sink:queue/a"), await office.add()
+    with pytest.raises(InvalidContent):
+        await office.service.change(LAB, added.id, {"url": "sink:queue"})
+
+    moved = await office.service.change(LAB, added.id, {"url": "sink:queue"}, trusted=True)
+
+    assert (at_a_sink.url, at_a_sink.state) == ("sink:queue/a", "active")
+    assert (moved.url, moved.state) == ("sink:queue", "active")
 
 
 @pytest.mark.parametrize("field", ["signing_secret", "bearer_token"])

@@ -12,6 +12,7 @@ from fhirpub.errors import BrokenRule, Throttled
 from fhirpub.testing.samples import LAB
 from fhirpub.webhooks.management.endpoint_secrets import encrypt_secret
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
+from fhirpub.webhooks.policy.outcome import Outcome
 from tests.unit.webhooks.management.office import OLD, PULL, SEAL, SECRET, URL, Office
 
 NEW = b"n" * 32
@@ -153,3 +154,75 @@ async def test_one_secret_of_a_former_key_is_enough_to_be_old(office: Office) ->
     assert not service.is_old(added)
     assert service.is_old(replace(added, secrets=(*added.secrets, former)))
     assert not service.is_old(replace(added, state="deleted", secrets=(former,)))
+
+
+async def test_a_token_of_a_former_key_is_enough_to_be_old(office: Office) -> None:
+    service = office.with_seal(SecretCipher([NEW, OLD]))
+    added = (await service.add(LAB, {"url": URL})).endpoint
+    former = SEAL.encrypt("token", endpoint=added.id, purpose="token")
+
+    assert service.is_old(replace(added, token=former))
+
+
+async def test_all_endpoints_are_encrypted_under_the_first_key(office: Office) -> None:
+    added = [await office.add() for _number in range(2)]
+    service = office.with_seal(SecretCipher([NEW, OLD]))
+
+    assert await service.reseal(LAB) == 2
+
+    assert not any([service.is_old(await office.stored(one)) for one in added])
+
+
+@pytest.mark.parametrize("name", ["test", "verify"])
+async def test_from_the_operator_nothing_is_withheld_of_a_challenge(
+    office: Office, name: str
+) -> None:
+    added = await office.add(trusted=False)
+    office.sender.outcome = Outcome(reason="E_TLS", private=True, duration=1)
+
+    trial = await getattr(office.service, name)(LAB, added.id, operator=True)
+
+    assert trial.outcome is office.sender.outcome
+
+
+async def test_a_test_is_of_the_event_that_was_asked_for(office: Office) -> None:
+    added = await office.add()
+
+    trial = await office.service.test(LAB, added.id, {"event_type": "message.exhausted"})
+
+    assert (trial.event_type, office.sent) == ("message.exhausted", ["message.exhausted"])
+
+
+async def test_the_test_before_an_endpoint_goes_on_is_one_of_the_four_at_once(
+    office: Office,
+) -> None:
+    added = await office.add()
+    await office.service.disable(LAB, added.id)
+    with ExitStack() as running:
+        for _number in range(4):
+            running.enter_context(office.service.admit_trial(LAB))
+        with pytest.raises(Throttled):
+            await office.service.enable(LAB, added.id, operator=True)
+
+    assert (await office.stored(added)).state == "disabled"
+    assert office.sent == []
+
+
+async def test_an_endpoint_that_is_read_goes_on_without_a_test(office: Office) -> None:
+    added = await office.add(PULL)
+    await office.service.disable(LAB, added.id)
+
+    enabled = await office.service.enable(LAB, added.id, operator=True)
+
+    assert (enabled.state, enabled.why, office.sent) == ("paused", "", [])
+
+
+async def test_a_test_is_not_signed_with_a_secret_whose_time_is_over(office: Office) -> None:
+    added = await office.add(signing_secret=SECRET)
+    await office.service.rotate_secret(LAB, added.id, {"grace_seconds": 60})
+
+    for seconds in (59.999, 0.001):
+        office.clock.forward(seconds=seconds)
+        await office.service.test(LAB, added.id)
+
+    assert [len(message.secrets) for message in office.sender.sent] == [2, 1]

@@ -126,3 +126,12 @@ async def test_one_that_was_read_in_that_moment_stays(store: SqliteStore) -> Non
     await added(store)
 
     assert await remove_unread(store, before=CREATED) == 0
+
+
+async def test_all_that_are_not_read_are_removed_and_counted(store: SqliteStore) -> None:
+    unread = [await added(store) for _number in range(3)]
+    await added(store, "https://receiver.example.org/")
+
+    assert await remove_unread(store, before=CREATED + 1) == 3
+
+    assert {(await stored(store, one)).state for one in unread} == {"deleted"}

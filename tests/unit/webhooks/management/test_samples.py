@@ -43,6 +43,11 @@ def test_a_sample_has_the_sequence_of_tests(name: str) -> None:
     assert (body_of(name)["event_type"], body_of(name)["sequence"]) == (name, 0)
 
 
+@pytest.mark.parametrize("name", ["observation.updated", "endpoint.test"])
+def test_a_sample_is_of_now(name: str) -> None:
+    assert body_of(name)["timestamp"] == "2026-11-21T06:33:53.412Z"
+
+
 def test_texts_of_a_sample_say_what_it_is() -> None:
     data = body_of("diagnostic_report.created")["data"]
 
@@ -55,6 +60,14 @@ def test_two_samples_are_two_events_about_two_resources() -> None:
 
     assert one["event_id"] != two["event_id"]
     assert one["data"]["id"] != two["data"]["id"]
+
+
+def test_a_sample_is_about_a_resource_at_its_address() -> None:
+    event = SAMPLES.of("observation.updated", endpoint_id="e")
+
+    address = f"Observation/{event.ids['id']}"
+    assert event.resource == address
+    assert event.ids["self"] == f"https://fhir.example.org/fhir/r4/{address}/_history/1"
 
 
 def test_an_event_without_a_schema_has_ids_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from dataclasses import replace
@@ -21,7 +22,9 @@ from fhirpub.webhooks.management.samples import Samples
 from fhirpub.webhooks.management.trials import Trials
 from fhirpub.webhooks.policy.outcome import WITHHELD, Outcome
 from fhirpub.webhooks.transport.message import Message
+from fhirpub.webhooks.transport.response import as_kept
 from fhirpub.webhooks.transport.sender import Sender
+from tests.unit.webhooks.dispatch.jumping_loop import run
 
 SETTINGS = WebhooksConfig(timeout_seconds=0.02, connect_seconds=0.01)
 CONFIG = Config(webhooks=SETTINGS)
@@ -70,6 +73,18 @@ async def test_a_test_is_sent_with_the_secrets_and_the_token_of_its_endpoint() -
     assert (message.secrets, message.number, message.sequence) == ((SECRET,), 1, 0)
     assert (message.event_id, message.event_type) == (trial.event_id, TEST)
     assert json.loads(message.body)["sequence"] == 0
+
+
+async def test_a_secret_whose_time_is_over_signs_no_test() -> None:
+    sender, made = Answering(Outcome(status=204)), endpoint()
+    now, (secret,) = HandClock().now, made.secrets
+    former = [replace(secret, expires=now + more) for more in (1, 0)]
+
+    for old in former:
+        both = replace(made, secrets=(secret, old))
+        await trials(sender).send_test(both, TEST, operator=False)
+
+    assert [len(message.secrets) for message in sender.sent] == [2, 1]
 
 
 @pytest.mark.parametrize("outcome", [Outcome(status=300), Outcome(reason="E_RESET")])
@@ -184,3 +199,31 @@ async def test_a_trial_that_ends_or_fails_makes_room_for_one() -> None:
 
     with running.admit("a"):
         pass
+
+
+def test_a_trial_that_is_withheld_takes_no_longer_if_its_attempt_took_some_time() -> None:
+    class Slow(Answering):
+        async def attempt(self, message: Message) -> Outcome:
+            await asyncio.sleep(0.1)
+            return await super().attempt(message)
+
+    async def lasted() -> float:
+        begun = asyncio.get_running_loop().time()
+        new = endpoint(state="unverified")
+        await trials(Slow(PRIVATE)).send_challenge(new, operator=False)
+        return asyncio.get_running_loop().time() - begun
+
+    assert run(lasted()) == pytest.approx(0.12)
+
+
+async def test_a_challenge_that_holds_the_token_is_known_again_without_it() -> None:
+    class Kept(Answering):
+        async def attempt(self, message: Message) -> Outcome:
+            outcome = await super().attempt(message)
+            return replace(outcome, answer=as_kept(outcome.answer, message.token))
+
+    made = endpoint()
+    letter = replace(made, token=CIPHER.encrypt("a", endpoint=made.id, purpose="token"))
+
+    for _trial in range(20):  # nearly half of the challenges have the letter
+        assert (await trials(Kept(None)).send_challenge(letter, operator=True)).passed

@@ -242,6 +242,12 @@ def test_a_body_of_the_largest_size_is_sent_whole_and_one_byte_more_is_not() -> 
     assert "text" not in json.loads(larger)["data"]
 
 
+def test_the_size_of_a_body_is_counted_in_bytes() -> None:
+    body = event_with("ñ" * (LARGEST_BODY // 2)).body(sequence=1)
+
+    assert "text" not in json.loads(body)["data"]
+
+
 def test_an_event_is_about_the_resource_of_its_version() -> None:
     assert UPDATED.resource == f"DiagnosticReport/{REPORT_ID}"
     assert UPDATED.ids["version_id"] == "2"

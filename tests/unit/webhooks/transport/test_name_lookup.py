@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from fhirpub.webhooks.transport import name_lookup as module
 from fhirpub.webhooks.transport.name_lookup import (
     _RESOLVING_THREADS,
     AddressInfo,
@@ -182,3 +183,56 @@ async def test_a_lookup_that_has_not_begun_at_the_end_is_left_out(names: Names) 
     with pytest.raises(asyncio.CancelledError):
         await behind
     assert {name[0] for name in names.asked} == {"slow.example"}
+
+
+async def test_a_lookup_of_an_unknown_host_that_has_not_begun_at_the_end_is_left_out(
+    names: Names,
+) -> None:
+    lookup = NameLookup(names, patience_seconds=5)
+    slow = [
+        asyncio.create_task(lookup.resolve_unknown("slow.example", port))
+        for port in range(_RESOLVING_THREADS)
+    ]
+    behind = asyncio.create_task(lookup.resolve_unknown("lab.example", 443))
+    await asyncio.sleep(0)
+
+    lookup.stop()
+    names.may.set()
+    await asyncio.gather(*slow)
+
+    with pytest.raises(asyncio.CancelledError):
+        await behind
+
+
+async def test_a_name_that_fails_late_is_looked_up_apart_as_well() -> None:
+    threads: list[str] = []
+
+    def fail(*_name: object) -> Sequence[AddressInfo]:
+        threads.append(threading.current_thread().name)
+        raise socket.gaierror
+
+    lookup = NameLookup(fail, patience_seconds=-1)  # whatever it takes is too long
+
+    for _twice in range(2):
+        with pytest.raises(socket.gaierror):
+            await lookup.resolve(LAB)
+
+    assert [thread.startswith("webhook-names-apart") for thread in threads] == [False, True]
+    lookup.stop()
+
+
+async def test_of_too_many_names_that_hang_the_oldest_is_usual_again(
+    names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MAX_HANGING_LOOKUPS", 2)
+    lookup = NameLookup(names, patience_seconds=-1)
+    hosts = [(f"{letter}.example", 443, socket.AF_INET) for letter in "abc"]
+    for host in hosts:
+        await lookup.resolve(host)
+
+    for host in hosts[1:]:
+        await lookup.resolve(host)
+
+    apart = [thread.startswith("webhook-names-apart") for thread in names.threads]
+    assert apart == [False, False, False, True, True]
+    lookup.stop()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fhirpub.config.webhooks import WebhooksConfig
+from fhirpub.plugin_api.sinks import EventSink, SinkEvent
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Misbehaviour, Receiver, Reply
 from fhirpub.webhooks.transport.message import Message
@@ -108,6 +109,7 @@ async def test_a_document_is_retrieved_with_how_long_it_may_be_kept(
     )
     (received,) = receiver.received
     assert (received.method, received.headers["accept"]) == ("GET", "application/json")
+    assert received.headers["user-agent"] == "lab-Webhooks/1.0"
     assert "authorization" not in received.headers
 
 
@@ -152,6 +154,41 @@ async def test_a_redirect_is_not_followed(sender: Sender, receiver: Receiver) ->
 
         assert (await sender.retrieve(receiver.url, TENANT)).problem == "status 302"
         assert elsewhere.received == []
+
+
+async def test_two_first_messages_open_one_client(receiver: Receiver) -> None:
+    opened: list[Any] = []
+    async with Sender(SETTINGS, clock=HandClock()) as sender:
+        open_client = sender._open_client
+
+        def noted() -> Any:
+            opened.append(open_client())
+            return opened[-1]
+
+        sender._open_client = noted  # type: ignore[assignment]
+        message = replace(MESSAGE, url=receiver.url)
+        await asyncio.gather(*(sender.attempt(message) for _ in range(3)))
+
+    assert len(opened) == 1
+
+
+async def test_at_the_end_sinks_are_closed_too() -> None:
+    class Closing(EventSink):
+        name = "queue"
+        closed = 0
+
+        async def send(self, event: SinkEvent) -> None:
+            """Take it."""
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    sink = Closing()
+
+    async with Sender(SETTINGS, clock=HandClock(), sinks=[sink]):
+        assert sink.closed == 0
+
+    assert sink.closed == 1
 
 
 def _resolving_to(address: str) -> Any:
@@ -200,3 +237,27 @@ async def test_an_address_that_is_open_to_one_tenant_is_open_to_no_other(
         assert (await sender.retrieve(receiver.url, TENANT)).problem == ""
         other = TENANT.replace("1", "2")
         assert (await sender.retrieve(receiver.url, other)).problem == "E_BLOCKED_ADDRESS"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "unknown"])
+async def test_the_operator_sees_that_a_name_led_to_refused_addresses_alone(address: str) -> None:
+    blocked: list[str] = []
+
+    def look_up(*name: Any) -> Any:
+        if address == "unknown":
+            raise socket.gaierror
+        return _resolving_to(address)(*name)
+
+    async with Sender(
+        replace(SETTINGS, allow_networks=[]),
+        clock=HandClock(),
+        look_up=look_up,
+        blocked=lambda: blocked.append("blocked"),
+    ) as sender:
+        url = "https://rebound.example.org/"
+        document = await sender.retrieve(url, TENANT)
+        outcome = await sender.attempt(replace(MESSAGE, url=url))
+
+    expected = "E_DNS" if address == "unknown" else "E_BLOCKED_ADDRESS"
+    assert (document.problem, outcome.reason) == (expected, expected)
+    assert len(blocked) == (0 if address == "unknown" else 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -72,6 +73,28 @@ async def test_a_sink_is_for_endpoints_of_the_operator_alone(sender: Sender) -> 
     assert await address(sender, "sink:queue/a", trusted=True) == "sink:queue/a"
     with pytest.raises(InvalidContent):
         await address(sender, "sink:queue/a")
+
+
+async def test_one_good_address_of_a_host_suffices() -> None:
+    def both(host: str, port: int, *more: object) -> Sequence[AddressInfo]:
+        return [*look_up("inside.example", port, *more), *look_up("public.example", port, *more)]
+
+    async with Sender(WebhooksConfig(), clock=CLOCK, look_up=both) as sender:
+        assert await address(sender, "https://both.example/a") == "https://both.example/a"
+
+
+async def test_a_name_server_that_does_not_answer_is_waited_for_as_for_a_connection() -> None:
+    may = threading.Event()
+
+    def hang(*_name: object) -> Sequence[AddressInfo]:
+        assert may.wait(30)
+        return []
+
+    settings = WebhooksConfig(connect_seconds=0.01)
+    async with Sender(settings, clock=CLOCK, look_up=hang) as sender:
+        with pytest.raises(InvalidContent, match="leads to no address"):
+            await address(sender, "https://slow.example/a")
+        may.set()
 
 
 @pytest.mark.parametrize(("host", "blocked"), [("inside.example", 1), ("none.example", 0)])
