@@ -130,6 +130,19 @@ async def test_no_version_of_what_is_erased_is_read(store: SqliteStore, report: 
             await look(TYPE, report.id, **named)
 
 
+async def test_what_was_erased_is_not_read_since_it_is_registered_again(
+    store: SqliteStore, report: Version
+) -> None:
+    later = await erased(store, report)
+    again = replace(successor(report), version=later.version + 1, created=later.updated + 1)
+    assert await store.add(TENANT.id, again)
+    named: Any = {"tenant": TENANT, "context": context_of(store)}
+
+    with pytest.raises(ResourceErased):  # version 1 is not emptied yet
+        await vread(TYPE, report.id, "1", **named)
+    assert (await vread(TYPE, report.id, "3", **named)).version == 3
+
+
 async def test_what_is_erased_is_unknown_by_another_type(
     store: SqliteStore, report: Version
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.erasure import extent as extent_module
 from fhirpub.interactions.erasure.extent import Extent, NotErasable, extent_of
 from fhirpub.storage.contract import Version
@@ -64,7 +65,7 @@ async def test_members_are_covered_and_named(store: SqliteStore) -> None:
 
 
 async def test_all_versions_are_covered(store: SqliteStore) -> None:
-    first = await added(store, a_version(documents=("a" * 64,), body=b"1" * 100))
+    first = await added(store, a_version(documents=("a" * 64,), body=dumps({"note": "1" * 100})))
     last = await added(store, successor(first, documents=("b" * 64,)))
 
     found = await extent(store, first)

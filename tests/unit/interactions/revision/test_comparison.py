@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import TypeConfig
 from fhirpub.errors import BrokenRule
-from fhirpub.interactions.context import Context
 from fhirpub.interactions.revision.revise import Revised
 from fhirpub.storage.contract import Version
 from tests.bodies import document
@@ -250,40 +247,6 @@ async def test_a_status_that_no_update_may_have_is_refused(ward: Ward) -> None:
     for one in status:
         ((place, _rule),) = await refused(ward, report, numbered(1), status=one)
         assert place == "DiagnosticReport.status"
-
-
-@pytest.mark.parametrize(("state_flow", "is_refused"), [("clinical", True), ("open", False)])
-async def test_only_with_a_clinical_state_flow_a_final_report_stays_final(
-    ward: Ward, monkeypatch: pytest.MonkeyPatch, state_flow: Any, *, is_refused: bool
-) -> None:
-    report = await registered(ward, numbered(1), status="final")
-    context = ward.context
-    flow = {"diagnosticreport": TypeConfig(state_flow=state_flow)}
-    config = replace(context.config, by_type=flow)
-
-    def changed(_ward: Ward) -> Context:
-        return replace(context, config=config)
-
-    monkeypatch.setattr(Ward, "context", property(changed))
-    if is_refused:
-        ((place, _rule),) = await refused(ward, report, numbered(1), status="preliminary")
-        assert place == "DiagnosticReport.status"
-    else:
-        assert (await revised(ward, report, numbered(1), status="preliminary")).created
-
-
-async def test_a_status_that_no_update_may_have_is_refused_once(
-    ward: Ward, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    report = await registered(ward, numbered(1), status="final")
-    context = ward.context
-    flow = {"diagnosticreport": TypeConfig(state_flow="clinical")}
-    config = replace(context.config, by_type=flow)
-    monkeypatch.setattr(Ward, "context", property(lambda _ward: replace(context, config=config)))
-    served = context.types[REPORT]
-    one = min(served.create_statuses - served.update_statuses)
-
-    assert len(await refused(ward, report, numbered(1), status=one)) == 1
 
 
 async def test_a_status_that_must_not_follow_breaks_a_business_rule(ward: Ward) -> None:

@@ -94,6 +94,44 @@ async def test_a_report_that_was_moved_stays_with_its_patient(ward: Ward, report
     assert [id_of(one) for one in changed.version.members] == [person_id]
 
 
+async def test_results_of_a_report_that_was_moved_are_found_by_its_patient(
+    ward: Ward, report: Version
+) -> None:
+    await ward.moved_to(report, NATIONAL, "2")
+    changed = await revised(ward, report, numbered(1, 7.5), numbered(2))
+
+    (member,) = changed.version.members
+    identifiers = [one for one in json.loads(member.search) if one[0].endswith(".identifier")]
+    assert [one[1:] for one in identifiers] == [["2", NATIONAL]]
+
+
+async def test_a_function_of_events_gets_the_patient_that_a_report_was_moved_to(
+    ward: Ward, report: Version
+) -> None:
+    seen: list[Change] = []
+    moved = await ward.moved_to(report, NATIONAL, "2")
+    newest = await ward.store.latest(ward.tenant.id, report.id)
+    assert newest is not None
+    context = ward.context
+
+    def events(change: Change) -> list[Event]:
+        seen.append(change)
+        return []
+
+    declared = replace(context.types[REPORT], events=events)
+    candidate = candidate_of(ward, body_of(numbered(1), numbered(2), status="final")).version
+    known = {one.id: one for one in newest.members}
+
+    compare(
+        replace(context, types={**context.types, REPORT: declared}),
+        candidate,
+        Stored(newest, report.parts, newest.parts, ward.tenant, known),
+    )
+
+    (change,) = seen
+    assert change.parts["patient"]["id"] == moved.after
+
+
 async def test_a_report_that_was_moved_may_be_sent_with_its_new_patient(
     ward: Ward, report: Version
 ) -> None:
