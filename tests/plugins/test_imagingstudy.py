@@ -6,6 +6,7 @@ from fhirpub.testing.resource_type_contract import ResourceTypeContract
 from fhirpub.testing.service import Integrator
 from fhirpub_imagingstudy import IMAGING_STUDY
 from tests.clinical import DICOM, imaging_study, with_author
+from tests.plugins.declared_details import paths_of
 
 
 class TestImagingStudy(ResourceTypeContract):
@@ -36,3 +37,24 @@ class TestImagingStudy(ResourceTypeContract):
             assert answer.status == 400, wrong
             assert "DICOM UID" in answer.issues[0]["diagnostics"]
             assert answer.issues[0]["expression"][0].endswith("identifier[1].value")
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(IMAGING_STUDY.search) == {
+        "modality": "token modality series.modality",
+        "started": "date started",
+        "subject": "reference subject",
+        "basedon": "reference basedOn",
+        "interpreter": "reference interpreter",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(IMAGING_STUDY.summary) == (
+        "modality subject started interpreter numberOfSeries numberOfInstances description"
+    )
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert IMAGING_STUDY.create_statuses == {*"available cancelled registered unknown".split()}
+    assert IMAGING_STUDY.update_statuses - IMAGING_STUDY.create_statuses == {"entered-in-error"}

@@ -11,6 +11,7 @@ import pytest
 from fhirpub.errors import NoSuchResource
 from fhirpub.interactions.erased import ResourceErased
 from fhirpub.interactions.read import parts_of, read, read_part, read_whole, vread
+from fhirpub.plugin_api import Part
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -184,3 +185,17 @@ def test_parts_that_become_resources_are_none(store: SqliteStore) -> None:
 
     assert [part.name for part in parts_of("Patient", context)] == ["patient"]
     assert parts_of("Observation", context) == []
+
+
+def test_parts_of_one_type_are_found_by_each_of_their_names(store: SqliteStore) -> None:
+    context = context_of(store)
+    declared = context.types[TYPE]
+    guardian = Part(name="guardian", type="Patient", referred_by="performer", required=False)
+    types = {
+        TYPE: replace(declared, parts=(*declared.parts, guardian)),
+        "Basic": replace(declared, name="Basic", parts=declared.parts[:1]),
+    }
+
+    found = parts_of("Patient", replace(context, types=types))
+
+    assert [part.name for part in found] == ["patient", "guardian"]

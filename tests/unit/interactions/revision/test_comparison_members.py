@@ -72,6 +72,19 @@ async def test_members_are_those_sent_and_those_referred_to(ward: Ward, report: 
     }
 
 
+async def test_a_result_that_no_reference_leads_to_is_known_when_it_is_sent_again(
+    ward: Ward,
+) -> None:
+    first = {"result": [{"reference": "Observation/r1"}]}
+    report = await registered(ward, numbered(1), numbered(2), **first)
+
+    again = await revised(ward, report, numbered(1), numbered(2), status="preliminary", **first)
+    changed = await revised(ward, report, numbered(1), numbered(2, 7.5), **first)
+
+    assert again.created is False
+    assert [one.version for one in changed.version.members] == [2]
+
+
 def test_a_revision_may_withdraw_what_a_type_brings(ward: Ward) -> None:
     served = ward.context.types[REPORT]
     found = revisable(served)

@@ -64,3 +64,16 @@ def test_a_part_that_is_left_out_is_no_change(storeless_ward: Ward) -> None:
     assert [
         *_changed_parts(candidate, Stored(candidate, more, more, storeless_ward.tenant, {}))
     ] == []
+
+
+def test_a_part_that_is_left_out_hides_no_other(storeless_ward: Ward) -> None:
+    candidate = candidate_of(storeless_ward, body_of(numbered(1))).version
+    parts = loads_stored(candidate.parts)
+    other = {"resourceType": "Organization", "id": "x"}
+    before = dumps({**parts, "aide": other, "patient": {**parts["patient"], "gender": "other"}})
+
+    found = _changed_parts(candidate, Stored(candidate, before, before, storeless_ward.tenant, {}))
+
+    assert [issue.diagnostics for issue in found] == [
+        "the entry patient differs in gender: it stays as it was registered"
+    ]

@@ -1,0 +1,59 @@
+"""Each type and each way to include is declared once, where it belongs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from fhirpub.fhir.strict_json import loads_stored
+from fhirpub.interactions.capabilities import (
+    reverse_includes,
+    search_parameters_of,
+    statement,
+)
+from fhirpub.interactions.context import Context
+from fhirpub.storage.sqlite.store import SqliteStore
+from tests.unit.interactions.patients.people import context_of
+
+
+@pytest.fixture
+def context(store: SqliteStore) -> Context:
+    return context_of(store)
+
+
+def test_a_type_that_is_a_part_of_one_and_comes_with_another_is_declared_once(
+    context: Context,
+) -> None:
+    _tag, body = statement(context)
+    (rest,) = loads_stored(body)["rest"]
+
+    counts = Counter(one["type"] for one in rest["resource"])
+    assert [name for name, number in counts.items() if number > 1] == []
+    (practitioner,) = [one for one in rest["resource"] if one["type"] == "Practitioner"]
+    assert practitioner["searchParam"]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "own"),
+    [
+        ("Observation", {"Observation:derived-from", "Observation:has-member"}),
+        ("Specimen", {"Specimen:parent"}),
+        ("ServiceRequest", set[str]()),
+        ("Organization", set[str]()),
+    ],
+)
+def test_what_leads_from_a_type_to_itself_leads_to_no_other(
+    context: Context, type_name: str, own: set[str]
+) -> None:
+    among = {"Observation:derived-from", "Observation:has-member", "Specimen:parent"}
+
+    assert among.intersection(reverse_includes(type_name, context)) == own
+
+
+def test_a_parameter_of_types_with_several_identifiers_is_declared_once(
+    context: Context,
+) -> None:
+    for type_name in context.searched:
+        names = [one["name"] for one in search_parameters_of(type_name, context)]
+        assert len(names) == len({*names}), type_name
