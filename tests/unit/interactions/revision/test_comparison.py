@@ -155,6 +155,16 @@ async def test_the_response_to_a_repetition_shows_the_newest_version(
     assert short["meta"]["lastUpdated"] == meta["lastUpdated"]
 
 
+async def test_a_revision_does_not_say_that_the_report_was_created(
+    ward: Ward, report: Version
+) -> None:
+    changed = await revised(ward, report, numbered(1, 7.5), numbered(2))
+    again = await revised(ward, report, numbered(1, 7.5), numbered(2))
+
+    for one in (changed, again):
+        assert [words for words in said(one) if "was created" in words] == []
+
+
 async def test_remarks_follow_what_was_done(ward: Ward, report: Version) -> None:
     changed = await revised(ward, report, numbered(1), numbered(2, subject=None))
 
