@@ -195,6 +195,16 @@ def test_references_to_others_stay_as_they_are() -> None:
     assert resource["basedOn"] == given
 
 
+def test_references_between_parts_lead_to_the_ids_that_they_are_given() -> None:
+    employer = {"reference": "Organization/o1"}
+    submission = submitted(patient_changes={"managingOrganization": employer})
+
+    pointed(submission, patient="1", organization="2")
+
+    one = submission.parts["patient"].resource
+    assert one["managingOrganization"]["reference"] == "Organization/2"
+
+
 def test_a_contained_part_leads_to_its_container_by_the_id_of_that() -> None:
     submission = contained()
     submission.parts["patient"].resource["link"] = [{"other": {"reference": "#"}}]

@@ -25,7 +25,14 @@ from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.erasure.content import erase
 from tests.bodies import document, register_body, report
-from tests.unit.interactions.patients.people import NATIONAL, TENANT, context_of, person
+from tests.unit.interactions.patients.people import (
+    NATIONAL,
+    TENANT,
+    Ward,
+    context_of,
+    id_of,
+    person,
+)
 from tests.unit.interactions.registering import (
     KEY,
     Given,
@@ -185,3 +192,20 @@ def test_a_resource_may_have_as_many_bytes_beside_its_documents_as_the_limit(
     body = register_body("R-1", presentedForm=[form])
     assert isinstance(prepared(limited(one.size - apart), body), Candidate)
     assert isinstance(prepared(limited(one.size - apart - 1), body), Rejected)
+
+
+async def test_a_report_that_came_with_a_reference_alone_refers_to_the_patient_that_is_held(
+    store: SqliteStore,
+) -> None:
+    ward = Ward(store, NATIONAL)
+    for one in (person(), person((NATIONAL, "1"))):
+        first = await ward.report(f"R-{len(one)}", one)
+        referring = await ward.referring(f"S-{len(one)}", id_of(first))
+
+        assert id_of(referring) == id_of(first)
+        (kept,) = [
+            part
+            for part in json.loads(referring.parts).values()
+            if part["resourceType"] == "Patient"
+        ]
+        assert kept["id"] == id_of(first)

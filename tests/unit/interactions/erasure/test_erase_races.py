@@ -10,6 +10,7 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.interactions.erasure import erase
 from fhirpub.storage.contract import Version
+from fhirpub.storage.erasure.contract import ErasedStep
 from fhirpub.storage.erasure.tombstones import is_erased, tombstone_of
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
@@ -105,3 +106,50 @@ async def test_an_order_stays_open_if_others_are_always_first(
     assert failed.value.reason == "lost 3 races for the next version"
     assert overtaken.times == 6
     assert [(one.version, one.finished) for one in await orders(store)] == [(0, None)]
+
+
+class Stepping:
+    """A store that erases what a test says, in several steps."""
+
+    def __init__(self, store: SqliteStore, *steps: ErasedStep) -> None:
+        self._store = store
+        self._steps = [*steps]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def erase_versions(self, tenant: str, tombstone: Version) -> ErasedStep:
+        if self._steps:
+            return self._steps.pop(0)
+        return await self._store.erase_versions(tenant, tombstone)
+
+
+async def test_what_several_steps_have_erased_is_added_up(
+    store: SqliteStore, report: Version
+) -> None:
+    steps = (
+        ErasedStep(versions=2, members=3, size=100),
+        ErasedStep(versions=1, members=5, size=1),
+    )
+    seen: list[tuple[int, int, int]] = []
+
+    erased = await eraser(
+        cast(Store, Stepping(store, *steps)),
+        on_progress=lambda one: seen.append((one.versions, one.members, one.bytes)),
+    ).begin(order(report.id))
+
+    assert seen[:2] == [(2, 3, 100), (3, 8, 101)]
+    assert erased.erased.versions == 4  # and the one that is there
+    assert erased.erased.members == 10
+
+
+async def test_an_order_that_came_later_has_the_time_of_the_tombstone(
+    store: SqliteStore, report: Version
+) -> None:
+    await begun(store, report.id)
+    at = tombstone_of(await latest(store, report.id)).at
+
+    again = await eraser(store).begin(order(report.id, ordered=at + 1_000))
+
+    assert again.order.ordered == at
+    assert [one.ordered for one in await orders(store)] == [at]

@@ -223,6 +223,21 @@ def test_an_identifier_of_two_persons_is_remarked_where_its_system_names_persons
     assert said not in {issue.diagnostics for issue in remarks(body) or ()}
 
 
+def test_an_identifier_of_two_persons_is_remarked_beside_other_remarks() -> None:
+    config = replace(Config(), patients=PatientsConfig(person_systems=[KEY]))
+    context = create_context(config, clock=lambda: 1_800_000_000_000)
+    two = [{"system": KEY, "value": value} for value in ("1", "2")]
+
+    def change(body: dict[str, Any]) -> None:
+        entry(body, 0).update(identifier=two)
+        entry(body, 2).update(encounter={"reference": "Encounter/nowhere"})
+
+    found = {issue.diagnostics for issue in remarks(changed(change), context) or ()}
+
+    assert f"has 2 identifiers in {KEY}: none of them stands for the person" in found
+    assert [one for one in found if one.startswith("refers to nothing that is held here")]
+
+
 def test_an_organization_in_the_namespace_of_others_is_looked_at() -> None:
     systems = changed(
         lambda body: entry(body, 1).update(
