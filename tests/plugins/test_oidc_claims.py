@@ -209,3 +209,22 @@ def test_by_default_the_usual_claims_are_read() -> None:
 
     assert (settings.client_claims, settings.tenant_claim) == (["client_id", "azp"], "")
     assert settings.scope_claim == "scope"
+
+
+def test_all_entries_that_cannot_be_read_are_named() -> None:
+    issuers = ["corp https://login.example", "ward https://ward.example"]
+    wrong: dict[str, Any] = {
+        "audiences": ["corp a", "corp b", "ward c", "ward d"],
+        "roles": ["lab a b"],
+        "client_claims": [],
+    }
+
+    with pytest.raises(ValueError, match="issuer") as refused:
+        IssuerSettings(issuers=issuers, **wrong)
+
+    assert str(refused.value).split("; ") == [
+        "roles: 'lab a b' begins with the name of no issuer in issuers",
+        "audiences: corp has several",
+        "audiences: ward has several",
+        "client_claims and scope_claim must name claims",
+    ]

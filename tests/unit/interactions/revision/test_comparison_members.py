@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from fhirpub.interactions.revision.comparison import (
     Stored,
@@ -75,7 +76,7 @@ async def test_members_are_those_sent_and_those_referred_to(ward: Ward, report: 
 async def test_a_result_that_no_reference_leads_to_is_known_when_it_is_sent_again(
     ward: Ward,
 ) -> None:
-    first = {"result": [{"reference": "Observation/r1"}]}
+    first: dict[str, Any] = {"result": [{"reference": "Observation/r1"}]}
     report = await registered(ward, numbered(1), numbered(2), **first)
 
     again = await revised(ward, report, numbered(1), numbered(2), status="preliminary", **first)
