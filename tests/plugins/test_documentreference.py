@@ -190,3 +190,9 @@ def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None
     assert DOCUMENT_REFERENCE.update_statuses - DOCUMENT_REFERENCE.create_statuses == {
         "entered-in-error"
     }
+
+
+def test_a_document_reference_brings_a_document() -> None:
+    assert DOCUMENT_REFERENCE.attachments == ("content.attachment",)
+    assert DOCUMENT_REFERENCE.attachments_required
+    assert DOCUMENT_REFERENCE.identifier.elements == ("masterIdentifier",)

@@ -91,6 +91,16 @@ async def test_a_link_to_a_page_leads_to_that_page(ward: Ward) -> None:
     assert [name for name, _value in following] == ["_count", CURSOR]
 
 
+async def test_a_link_to_a_further_page_has_its_own_place_alone(ward: Ward) -> None:
+    await reports(ward, 3)
+    first = await bundle(ward, ("_count", "1"))
+    second = await bundle(ward, *query_of(links(first)["next"]))
+
+    further = query_of(links(second)["next"])
+
+    assert [name for name, _value in further] == ["_count", CURSOR]
+
+
 async def test_a_link_leads_nowhere_in_another_search(ward: Ward) -> None:
     await reports(ward, 2)
     cursor = dict(query_of(links(await bundle(ward, ("_count", "1")))["next"]))[CURSOR]

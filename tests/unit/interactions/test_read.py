@@ -199,3 +199,15 @@ def test_parts_of_one_type_are_found_by_each_of_their_names(store: SqliteStore) 
     found = parts_of("Patient", replace(context, types=types))
 
     assert [part.name for part in found] == ["patient", "guardian"]
+
+
+async def test_a_part_that_has_the_id_of_a_person_is_not_read_by_one_of_its_own(
+    store: SqliteStore,
+) -> None:
+    system = "http://hl7.org/fhir/sid/AR"
+    report = await registered(store, register_body("R-1"), system)
+    own = TENANT.part_id(report.id, "patient")
+
+    assert patient_of(report) != own
+    with pytest.raises(NoSuchResource):
+        await read_part("Patient", own, tenant=TENANT, context=context_of(store, system))

@@ -55,6 +55,19 @@ async def test_an_order_that_is_repeated_erases_nothing_above_its_tombstone(
     assert (newest.version, newest.body) == (3, report.body)
 
 
+async def test_an_order_of_the_moment_of_a_tombstone_erases_nothing_above_it(
+    store: SqliteStore, report: Version
+) -> None:
+    await begun(store, report.id, allows_reuse=True)
+    at = tombstone_of(await latest(store, report.id)).at
+    await store.add(TENANT.id, above_tombstone(report))
+
+    found = await eraser(store).resume(order(report.id, ordered=at))
+
+    assert found.order.version == 2
+    assert (await latest(store, report.id)).version == 3
+
+
 async def test_a_tombstone_is_announced_once(store: SqliteStore, report: Version) -> None:
     announced: list[int] = []
     context = replace(context_of(store), added=lambda: announced.append(1))
