@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.interactions.capabilities import (
+    own_resources,
     reverse_includes,
     search_parameters_of,
     statement,
 )
 from fhirpub.interactions.context import Context
+from fhirpub.problems import ALL
 from fhirpub.storage.sqlite.store import SqliteStore
 from tests.unit.interactions.patients.people import context_of
 
@@ -57,3 +60,19 @@ def test_a_parameter_of_types_with_several_identifiers_is_declared_once(
     for type_name in context.searched:
         names = [one["name"] for one in search_parameters_of(type_name, context)]
         assert len(names) == len({*names}), type_name
+
+
+def test_problems_that_a_type_declares_are_codes_beside_those_of_the_service(
+    context: Context,
+) -> None:
+    declared = replace(context.types["Immunization"], problems={"no-lot": "It has no lot."})
+    changed = replace(context, types={**context.types, "Immunization": declared})
+
+    (system,) = [
+        loads_stored(body)
+        for (kind, _name), body in own_resources(changed, b"").items()
+        if kind == "CodeSystem"
+    ]
+
+    assert system["concept"][-1] == {"code": "no-lot", "definition": "It has no lot."}
+    assert system["count"] == len(system["concept"]) == len(ALL) + 1

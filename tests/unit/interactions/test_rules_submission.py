@@ -105,3 +105,11 @@ def test_of_a_code_that_fhir_lacks_only_what_a_rule_says_of_codes_is_said(
 
     assert (found == said) is is_said
     assert found.details == "code-not-allowed"
+
+
+def test_a_reference_to_an_entry_that_is_not_taken_is_refused() -> None:
+    submission = submitted(report_changes={"encounter": {"reference": "Encounter/e"}})
+    entry = {"name": "visit", "resource": {"resourceType": "Encounter", "id": "e"}}
+    submission.untaken = [Entry(entry, f"{ENTRY}[3]")]
+
+    assert found_in(submission) == [f"{ENTRY}[2].resource.encounter.reference"]

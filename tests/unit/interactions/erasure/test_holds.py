@@ -110,6 +110,14 @@ async def test_a_hold_on_the_id_of_another_type_covers_nothing(
     await check(store, report)
 
 
+async def test_a_hold_on_the_id_of_a_patient_of_another_type_covers_nothing(
+    store: SqliteStore, report: Version
+) -> None:
+    await hold(store, "Group", patient_of(report))
+
+    await check(store, report)
+
+
 async def test_a_hold_of_another_tenant_covers_nothing(
     store: SqliteStore, report: Version
 ) -> None:
