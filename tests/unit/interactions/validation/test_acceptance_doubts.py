@@ -279,3 +279,14 @@ def test_the_rules_of_the_type_itself_are_asked(severity: Literal["warning", "er
     remarked = remarks(register_body("A-1"), context)
 
     assert remarked == (None if severity == "error" else [KNOWN, found])
+
+
+def test_rules_between_elements_are_asked_of_the_parts_of_a_plain_report() -> None:
+    period = {"start": "2026-11-21", "end": "2026-11-20"}
+    body = changed(lambda one: entry(one, 0).update(name=[{"family": "Ash", "period": period}]))
+    submission = from_parameters(loads(dumps(body)), FAST.types[TYPE])
+    take_documents(submission)
+    find_plain(submission, FAST)
+
+    assert submission.entry.is_plain
+    assert remarks(body) is None
