@@ -76,3 +76,13 @@ def test_problems_that_a_type_declares_are_codes_beside_those_of_the_service(
 
     assert system["concept"][-1] == {"code": "no-lot", "definition": "It has no lot."}
     assert system["count"] == len(system["concept"]) == len(ALL) + 1
+
+
+def test_what_a_type_has_nothing_of_is_not_stated(context: Context) -> None:
+    _tag, body = statement(context)
+    (rest,) = loads_stored(body)["rest"]
+    found = {one["type"]: one for one in rest["resource"]}
+
+    assert "searchRevInclude" not in found["Immunization"]
+    for one in found.values():
+        assert [name for name, value in one.items() if value == []] == []

@@ -204,3 +204,15 @@ async def test_links_lead_through_all_patients(ward: Ward) -> None:
     ids = [one["resource"]["id"] for page in (first, second) for one in entries(page)]
     assert len({*ids}) == len(ids) == 3
     assert "next" not in links(second)
+
+
+async def test_what_is_not_included_is_remarked_behind_what_was_not_used(ward: Ward) -> None:
+    await ward.report("R-1", person((NATIONAL, "1")), result("a"))
+    given = [("statu", "x"), ("_include", "DiagnosticReport:result")]
+
+    found = await bundle(ward, *given, allowed=may("Observation"))
+
+    assert [words.partition(":")[0].partition(" is ")[0] for words in remarks(found)] == [
+        "the search parameter statu",
+        "no Observation",
+    ]

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import NoSuchResource
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.erased import ResourceErased
 from fhirpub.interactions.read import parts_of, read, read_part, read_whole, vread
 from fhirpub.plugin_api import Part
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.testing.samples import successor
+from fhirpub.testing.samples import a_version, new_id, successor
 from tests.bodies import register_body
 from tests.unit.interactions.erasure.registered import (
     OTHER_TENANT,
@@ -211,3 +212,18 @@ async def test_a_part_that_has_the_id_of_a_person_is_not_read_by_one_of_its_own(
     assert patient_of(report) != own
     with pytest.raises(NoSuchResource):
         await read_part("Patient", own, tenant=TENANT, context=context_of(store, system))
+
+
+async def test_a_part_is_read_by_each_name_of_its_type(store: SqliteStore) -> None:
+    context, id_ = context_of(store), new_id()
+    declared = context.types[TYPE]
+    guardian = Part(name="guardian", type="Patient", referred_by="performer", required=False)
+    types = {TYPE: replace(declared, parts=(*declared.parts, guardian))}
+    own = TENANT.part_id(id_, "guardian")
+    part = {"resourceType": "Patient", "id": own, "meta": {"versionId": "1"}}
+    version = a_version(id=id_, type=TYPE, parts=dumps({"guardian": part}))
+    await store.add(TENANT.id, version)
+
+    found = await read_part("Patient", own, tenant=TENANT, context=replace(context, types=types))
+
+    assert json.loads(found.body) == part

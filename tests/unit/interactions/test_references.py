@@ -291,3 +291,12 @@ def test_references_to_what_is_not_taken_are_left_alone_if_an_entry_may_be_misna
     ] == ["Parameters.parameter[2].resource.basedOn[0]"]
     submission.wrong = [Issue.error(ContentProblem.ENTRY_MISSING, "is required", "at")]
     assert places(references_to_untaken(submission)) == []
+
+
+def test_references_to_parts_behind_one_that_was_not_sent_are_looked_at() -> None:
+    submission = submitted(report_changes={"performer": [{"reference": "Organization/x"}]})
+    del submission.parts["patient"]
+
+    assert [place for place, _rule in places(references_to_parts(submission))] == [
+        "performer[0].reference"
+    ]

@@ -155,6 +155,27 @@ async def test_the_response_to_a_repetition_shows_the_newest_version(
     assert short["meta"]["lastUpdated"] == meta["lastUpdated"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"issued": "2026-11-22T10:05:00Z"},
+        {
+            "text": {
+                "status": "generated",
+                "div": '<div xmlns="http://www.w3.org/1999/xhtml">a</div>',
+            }
+        },
+    ],
+)
+async def test_what_each_version_states_alone_makes_another_one(
+    ward: Ward, report: Version, change: dict[str, Any]
+) -> None:
+    changed = await revised(ward, report, numbered(1), numbered(2), status="preliminary", **change)
+
+    assert (changed.created, changed.version.version) == (True, 2)
+    assert changed.version.members == ()
+
+
 async def test_a_revision_does_not_say_that_the_report_was_created(
     ward: Ward, report: Version
 ) -> None:
