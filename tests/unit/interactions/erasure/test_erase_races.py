@@ -8,13 +8,14 @@ from typing import Any, cast
 import pytest
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.erasure import erase
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.contract import ErasedStep
 from fhirpub.storage.erasure.tombstones import is_erased, tombstone_of
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
-from fhirpub.testing.samples import successor
+from fhirpub.testing.samples import a_version, successor
 from tests.panels import panel, result
 from tests.unit.interactions.erasure.erasers import begun, eraser, latest, order, orders
 from tests.unit.interactions.erasure.registered import NOW, TENANT, context_of, registered
@@ -166,3 +167,17 @@ async def test_an_order_that_came_later_has_the_time_of_the_tombstone(
 
     assert again.order.ordered == at
     assert [one.ordered for one in await orders(store)] == [at]
+
+
+async def test_what_had_events_of_several_subjects_is_announced_for_each(
+    store: SqliteStore,
+) -> None:
+    events = [{"id": f"e{one}", "type": one, "data": {}} for one in ("visit.made", "order.made")]
+    version = a_version(events=dumps(events))
+    await store.add(TENANT.id, version)
+
+    await begun(store, version.id)
+
+    announced = loads_stored((await latest(store, version.id)).events)
+    assert [one["type"] for one in announced] == ["order.erased", "visit.erased"]
+    assert len({one["id"] for one in announced}) == 2

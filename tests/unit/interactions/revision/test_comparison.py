@@ -297,3 +297,14 @@ async def test_of_a_part_that_differs_the_reference_is_not_named_as_well(
     found = await refused(ward, report, numbered(1), numbered(2), one=numbers)
 
     assert [place for place, _rule in found] == ["patient"]
+
+
+async def test_another_reference_beside_a_part_that_differs_is_named_as_well(
+    ward: Ward, report: Version
+) -> None:
+    numbers = person((HOSPITAL, "x"), (NATIONAL, "1"), name=called("Birch"))
+    subject = {"reference": "Patient/p1", "type": "Patient"}
+
+    found = await refused(ward, report, numbered(1), numbered(2), one=numbers, subject=subject)
+
+    assert [place for place, _rule in found] == ["DiagnosticReport.subject", "patient"]

@@ -290,3 +290,18 @@ def test_rules_between_elements_are_asked_of_the_parts_of_a_plain_report() -> No
 
     assert submission.entry.is_plain
     assert remarks(body) is None
+
+
+@pytest.mark.parametrize(("element", "is_right"), [({}, True), ({"nickname": "a"}, False)])
+def test_a_contained_resource_without_a_schema_is_looked_at(
+    element: dict[str, Any], *, is_right: bool
+) -> None:
+    device = {"resourceType": "Device", "id": "d", **element}
+
+    def change(body: Body) -> None:
+        entry(body, 2).update(contained=[device], imagingStudy=[{"reference": "#d"}])
+
+    body = changed(change)
+
+    assert (remarks(body) is not None) is is_right
+    assert alike(body)
