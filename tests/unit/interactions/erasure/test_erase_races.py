@@ -172,7 +172,9 @@ async def test_an_order_that_came_later_has_the_time_of_the_tombstone(
 async def test_what_had_events_of_several_subjects_is_announced_for_each(
     store: SqliteStore,
 ) -> None:
-    events = [{"id": f"e{one}", "type": one, "data": {}} for one in ("visit.made", "order.made")]
+    events: list[dict[str, Any]] = [
+        {"id": f"e{one}", "type": one, "data": {}} for one in ("visit.made", "order.made")
+    ]
     version = a_version(events=dumps(events))
     await store.add(TENANT.id, version)
 
