@@ -228,3 +228,14 @@ def test_all_entries_that_cannot_be_read_are_named() -> None:
         "audiences: ward has several",
         "client_claims and scope_claim must name claims",
     ]
+
+
+def test_the_entries_of_an_issuer_are_those_that_begin_with_its_whole_name() -> None:
+    settings = IssuerSettings(
+        issuers=["corp https://login.example", "corp2 https://other.example"],
+        audiences=["corp2 b", "corp a"],
+        scopes=["corp system/*.r", "corp2 system/*.s"],
+    )
+
+    assert settings.of("corp", "audiences") == [["a"]]
+    assert settings.of("corp2", "scopes") == [["system/*.s"]]

@@ -63,7 +63,7 @@ async def resources_of(patients: Iterable[str], *, tenant: Tenant, context: Cont
     """Return the resources of all types that refer to Patients, now or in an earlier version.
 
     Raises NotErasable if there are resources of types that are not enabled: which Patient they
-    belong to cannot be told.
+    belong to is not known.
     """
     await _refuse_other_types(tenant, context)
     ids = tuple(dict.fromkeys(patients))
@@ -86,7 +86,7 @@ async def _refuse_other_types(tenant: Tenant, context: Context) -> None:
     if found:
         raise NotErasable(
             f"the tenant has resources of types that are not enabled: {', '.join(found)}. Whether "
-            "they belong to the patient cannot be told: enable their plugins, or erase reports"
+            "they belong to the patient is not known: enable their plugins, or erase reports"
         )
 
 

@@ -207,7 +207,7 @@ def test_what_refers_to_a_patient_of_one_resource_leads_to_that(store: SqliteSto
     )
 
 
-async def test_patients_have_no_resources_that_can_be_told_beside_types_that_are_not_enabled(
+async def test_resources_of_types_that_are_not_enabled_refuse_the_erasure_of_a_patient(
     store: SqliteStore,
 ) -> None:
     mine = await registered(store, register_body("R-1"))
