@@ -239,3 +239,11 @@ def test_the_entries_of_an_issuer_are_those_that_begin_with_its_whole_name() -> 
 
     assert settings.of("corp", "audiences") == [["a"]]
     assert settings.of("corp2", "scopes") == [["system/*.s"]]
+
+
+@pytest.mark.parametrize(("client", "tenant"), [("lab", SOUTH), ("ward", NORTH)])
+def test_an_entry_for_a_value_counts_before_that_for_every_token(client: str, tenant: str) -> None:
+    tenants = [f"corp lab {SOUTH}", f"corp * {NORTH}"]
+
+    for some in (tenants, tenants[::-1]):
+        assert holder({"client_id": client}, tenants=some).tenant == tenant
