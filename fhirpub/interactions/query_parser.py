@@ -206,8 +206,9 @@ class Reading(PageReading):
         if modifier == "missing":
             self._missing(known.names, asked, TokenMatch(known.kind, None))
         elif type_ == "token" and modifier == "not":
+            tokens = self._values.tokens(asked.name, asked.value)
             for name in known.names:
-                self._demand(name, self._values.tokens(asked.name, asked.value), negated=True)
+                self._demand(name, tokens, negated=True)
         elif type_ == "string" and modifier in ("exact", "contains"):
             self._text(known, asked)
         elif type_ == "uri" and modifier in ("below", "above"):

@@ -51,6 +51,8 @@ async def vread(
     if found is not None:  # it may be erased already, and not emptied yet
         newest = await context.resources.latest_public(tenant.id, resource_id)
         refuse_erased(newest, type_name)
+        if newest is not None and newest.created != found.created and found.type == type_name:
+            raise ResourceErased(type_name, resource_id)  # and registered again since
     if found is None or found.type != type_name:
         raise NoSuchResource(type_name, f"{resource_id}/_history/{version}")
     return found

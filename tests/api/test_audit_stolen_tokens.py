@@ -1,4 +1,4 @@
-"""What a stolen token or secret is tried for stands in the trail of the tenant (D-342, D-465)."""
+"""What a stolen token or secret is tried for stands in the trail of the tenant (D-342, D-454)."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from fhirpub_documentreference import DOCUMENT_REFERENCE
 from tests.bodies import PDF, document
 from tests.clinical import document_reference, with_custodian
 from tests.erasing import Operator
+from tests.plugins.declared_details import paths_of
 
 LARGE = PDF + bytes(range(256)) * 1_200  # cut out of the bytes, and kept apart
 
@@ -163,3 +164,35 @@ class TestDocumentReference(ResourceTypeContract):
         found = run_to_completion(work)
         assert isinstance(found, Candidate)
         return found
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(DOCUMENT_REFERENCE.search) == {
+        "type": "token type",
+        "category": "token category",
+        "date": "date date",
+        "period": "date context.period",
+        "subject": "reference subject",
+        "author": "reference author",
+        "custodian": "reference custodian",
+        "relatesto": "reference relatesTo.target",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(DOCUMENT_REFERENCE.summary) == (
+        "docStatus type category subject date author custodian"
+    )
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert DOCUMENT_REFERENCE.create_statuses == {*"current superseded".split()}
+    assert DOCUMENT_REFERENCE.update_statuses - DOCUMENT_REFERENCE.create_statuses == {
+        "entered-in-error"
+    }
+
+
+def test_a_document_reference_brings_a_document() -> None:
+    assert DOCUMENT_REFERENCE.attachments == ("content.attachment",)
+    assert DOCUMENT_REFERENCE.attachments_required
+    assert DOCUMENT_REFERENCE.identifier.elements == ("masterIdentifier",)

@@ -8,6 +8,7 @@ from fhirpub_encounter import ENCOUNTER
 from tests.bodies import organization, patient
 from tests.compositions import UCUM, encounter, practitioner, register_body
 from tests.plugins.composition_contract import CompositionContract
+from tests.plugins.declared_details import paths_of
 
 
 class TestEncounter(CompositionContract):
@@ -102,3 +103,28 @@ class TestEncounter(CompositionContract):
         answer = lab.patch(path, {"resourceType": "Encounter", "period": period})
 
         assert (answer.status, answer.issue_expressions) == (400, {"Encounter.period"})
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(ENCOUNTER.search) == {
+        "class": "token class",
+        "type": "token type",
+        "date": "date period",
+        "length": "quantity length",
+        "subject": "reference subject",
+        "participant": "reference participant.individual",
+        "service-provider": "reference serviceProvider",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(ENCOUNTER.summary) == (
+        "class type serviceType subject participant period serviceProvider"
+    )
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert ENCOUNTER.create_statuses == {
+        *"arrived cancelled finished in-progress onleave planned triaged unknown".split()
+    }
+    assert ENCOUNTER.update_statuses - ENCOUNTER.create_statuses == {"entered-in-error"}

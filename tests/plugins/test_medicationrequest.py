@@ -9,6 +9,7 @@ from fhirpub.testing.service import Integrator, RunningService
 from fhirpub_medicationrequest import MEDICATION_REQUEST
 from tests.compositions import encounter, medication_request, register_body
 from tests.plugins.composition_contract import CompositionContract
+from tests.plugins.declared_details import paths_of
 
 
 class TestMedicationRequest(CompositionContract):
@@ -82,3 +83,30 @@ class TestMedicationRequest(CompositionContract):
         found = lab.get(f"/fhir/r4/MedicationRequest?identifier={value}&{query}").json
 
         assert found["entry"][0]["resource"]["doNotPerform"] is True
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(MEDICATION_REQUEST.search) == {
+        "intent": "token intent",
+        "category": "token category",
+        "code": "token medicationCodeableConcept",
+        "authoredon": "date authoredOn",
+        "subject": "reference subject",
+        "requester": "reference requester",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(MEDICATION_REQUEST.summary) == (
+        "intent category priority doNotPerform medication[x] subject authoredOn requester"
+        " performer"
+    )
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert MEDICATION_REQUEST.create_statuses == {
+        *"active cancelled completed draft on-hold stopped unknown".split()
+    }
+    assert MEDICATION_REQUEST.update_statuses - MEDICATION_REQUEST.create_statuses == {
+        "entered-in-error"
+    }

@@ -9,6 +9,7 @@ from fhirpub.testing.service import Integrator, RunningService
 from fhirpub_observation import OBSERVATION
 from tests.compositions import UCUM, observation, register_body
 from tests.plugins.composition_contract import CompositionContract
+from tests.plugins.declared_details import paths_of
 
 CODE = {"coding": [{"system": "http://loinc.org", "code": "85354-9"}]}
 
@@ -129,3 +130,42 @@ class TestObservation(CompositionContract):
         answer = lab.patch(path, {"resourceType": "Observation", **update})
 
         assert (answer.status, answer.issue_expressions) == (400, {f"Observation.{place}"})
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(OBSERVATION.search) == {
+        "category": "token category",
+        "code": "token code",
+        "date": "date effectiveDateTime effectiveInstant effectivePeriod effectiveTiming",
+        "subject": "reference subject",
+        "performer": "reference performer",
+        "value-concept": "token valueCodeableConcept",
+        "value-date": "date valueDateTime valuePeriod",
+        "value-quantity": "quantity valueQuantity",
+        "value-string": "string valueString valueCodeableConcept.text",
+        "code-value-concept": "composite code value-concept",
+        "code-value-date": "composite code value-date",
+        "code-value-quantity": "composite code value-quantity",
+        "code-value-string": "composite code value-string",
+        "component-code": "token component.code",
+        "component-value-concept": "token component.valueCodeableConcept",
+        "component-value-quantity": "quantity component.valueQuantity",
+        "component-code-value-concept": "composite component-code component-value-concept",
+        "component-code-value-quantity": "composite component-code component-value-quantity",
+        "combo-code": "token code component.code",
+        "combo-value-concept": "token valueCodeableConcept component.valueCodeableConcept",
+        "combo-value-quantity": "quantity valueQuantity component.valueQuantity",
+        "combo-code-value-concept": "composite combo-code combo-value-concept",
+        "combo-code-value-quantity": "composite combo-code combo-value-quantity",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(OBSERVATION.summary) == ("category code subject effective[x] issued performer")
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert OBSERVATION.create_statuses == {
+        *"amended cancelled corrected final preliminary registered unknown".split()
+    }
+    assert OBSERVATION.update_statuses - OBSERVATION.create_statuses == {"entered-in-error"}

@@ -209,3 +209,41 @@ def test_by_default_the_usual_claims_are_read() -> None:
 
     assert (settings.client_claims, settings.tenant_claim) == (["client_id", "azp"], "")
     assert settings.scope_claim == "scope"
+
+
+def test_all_entries_that_cannot_be_read_are_named() -> None:
+    issuers = ["corp https://login.example", "ward https://ward.example"]
+    wrong: dict[str, Any] = {
+        "audiences": ["corp a", "corp b", "ward c", "ward d"],
+        "roles": ["lab a b"],
+        "client_claims": [],
+    }
+
+    with pytest.raises(ValueError, match="issuer") as refused:
+        IssuerSettings(issuers=issuers, **wrong)
+
+    assert str(refused.value).split("; ") == [
+        "roles: 'lab a b' begins with the name of no issuer in issuers",
+        "audiences: corp has several",
+        "audiences: ward has several",
+        "client_claims and scope_claim must name claims",
+    ]
+
+
+def test_the_entries_of_an_issuer_are_those_that_begin_with_its_whole_name() -> None:
+    settings = IssuerSettings(
+        issuers=["corp https://login.example", "corp2 https://other.example"],
+        audiences=["corp2 b", "corp a"],
+        scopes=["corp system/*.r", "corp2 system/*.s"],
+    )
+
+    assert settings.of("corp", "audiences") == [["a"]]
+    assert settings.of("corp2", "scopes") == [["system/*.s"]]
+
+
+@pytest.mark.parametrize(("client", "tenant"), [("lab", SOUTH), ("ward", NORTH)])
+def test_an_entry_for_a_value_counts_before_that_for_every_token(client: str, tenant: str) -> None:
+    tenants = [f"corp lab {SOUTH}", f"corp * {NORTH}"]
+
+    for some in (tenants, tenants[::-1]):
+        assert holder({"client_id": client}, tenants=some).tenant == tenant

@@ -7,6 +7,7 @@ from fhirpub.testing.service import Integrator
 from fhirpub_servicerequest import SERVICE_REQUEST
 from tests.compositions import register_body, service_request
 from tests.plugins.composition_contract import CompositionContract
+from tests.plugins.declared_details import paths_of
 
 
 class TestServiceRequest(CompositionContract):
@@ -35,3 +36,34 @@ class TestServiceRequest(CompositionContract):
 
         assert answer.status == 400
         assert answer.issue_expressions == {"Parameters.parameter[3].resource.code"}
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(SERVICE_REQUEST.search) == {
+        "instantiates-uri": "uri instantiatesUri",
+        "intent": "token intent",
+        "priority": "token priority",
+        "category": "token category",
+        "code": "token code",
+        "authored": "date authoredOn",
+        "occurrence": "date occurrenceDateTime occurrencePeriod occurrenceTiming",
+        "subject": "reference subject",
+        "requester": "reference requester",
+        "performer": "reference performer",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(SERVICE_REQUEST.summary) == (
+        "intent category priority doNotPerform code subject occurrence[x] authoredOn requester"
+        " performer"
+    )
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert SERVICE_REQUEST.create_statuses == {
+        *"active completed draft on-hold revoked unknown".split()
+    }
+    assert SERVICE_REQUEST.update_statuses - SERVICE_REQUEST.create_statuses == {
+        "entered-in-error"
+    }

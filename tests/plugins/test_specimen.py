@@ -9,6 +9,7 @@ from fhirpub_specimen import SPECIMEN
 from tests.clinical import TUBES, specimen, with_patient
 from tests.panels import panel, result
 from tests.panels import specimen as specimen_of_report
+from tests.plugins.declared_details import paths_of
 
 
 class TestSpecimen(ResourceTypeContract):
@@ -90,3 +91,23 @@ class TestSpecimen(ResourceTypeContract):
 
         assert answer.status == 201, answer.body
         assert answer.headers["location"].split("/")[-3] not in found
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(SPECIMEN.search) == {
+        "type": "token type",
+        "accession": "token accessionIdentifier",
+        "container-id": "token container.identifier",
+        "collected": "date collection.collectedDateTime collection.collectedPeriod",
+        "subject": "reference subject",
+        "parent": "reference parent",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(SPECIMEN.summary) == ("type subject receivedTime collection")
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert SPECIMEN.create_statuses == {*"available unavailable unsatisfactory".split()}
+    assert SPECIMEN.update_statuses - SPECIMEN.create_statuses == {"entered-in-error"}

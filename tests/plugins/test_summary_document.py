@@ -199,6 +199,22 @@ def test_each_row_has_a_cell_for_each_column(report: dict[str, Any]) -> None:
     assert "<td></td>" in text
 
 
+def test_all_parts_and_notes_of_a_result_are_rows() -> None:
+    several = {
+        "code": {"text": "Culture"},
+        "component": [{"code": {"text": one}, "valueString": "x"} for one in ("A", "B")],
+        "note": [{"text": "First."}, {"text": "Second."}],
+    }
+
+    cells = shown({"result": [{"reference": "Observation/o1"}]}, {"Observation/o1": several})
+
+    assert cells.of("td") == [
+        "Culture",
+        *("Culture: A", "x", "Culture: B", "x"),
+        *("Note on Culture", "First.", "Note on Culture", "Second."),
+    ]
+
+
 def test_a_result_without_a_code_has_a_name() -> None:
     included = {"Observation/o1": {"valueString": "x", "note": [{"text": "y"}]}}
 

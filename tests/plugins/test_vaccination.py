@@ -7,6 +7,7 @@ from fhirpub.testing.resource_type_contract import ResourceTypeContract
 from fhirpub.testing.service import Integrator
 from fhirpub_vaccination import IMMUNIZATION
 from tests.clinical import immunization, with_author
+from tests.plugins.declared_details import paths_of
 
 
 class TestImmunization(ResourceTypeContract):
@@ -33,3 +34,23 @@ class TestImmunization(ResourceTypeContract):
 
         assert answer.status == 400
         assert "identifier[1]" in answer.issues[0]["diagnostics"]
+
+
+def test_each_parameter_compares_the_elements_that_r4_names() -> None:
+    assert paths_of(IMMUNIZATION.search) == {
+        "date": "date occurrenceDateTime",
+        "vaccine-code": "token vaccineCode",
+        "lot-number": "string lotNumber",
+        "performer": "reference performer.actor",
+    }
+
+
+def test_the_short_form_has_what_tells_one_resource_from_another() -> None:
+    assert " ".join(IMMUNIZATION.summary) == (
+        "vaccineCode patient occurrence[x] performer lotNumber"
+    )
+
+
+def test_a_resource_is_registered_with_any_status_but_that_of_an_error() -> None:
+    assert IMMUNIZATION.create_statuses == {*"completed not-done".split()}
+    assert IMMUNIZATION.update_statuses - IMMUNIZATION.create_statuses == {"entered-in-error"}

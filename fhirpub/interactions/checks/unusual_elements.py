@@ -24,7 +24,7 @@ def refuse_modifiers(entry: Entry) -> Iterator[Issue]:
     for element in entry.rule_targets:
         if _MODIFIERS.isdisjoint(element):
             continue
-        for name in _MODIFIERS & element.keys():
+        for name in sorted(_MODIFIERS & element.keys()):
             names = (entry.at, entry.place_of(element), name.removeprefix("_"))
             at = ".".join(filter(None, names))
             rule = "is not supported, because it changes meanings: leave it out"

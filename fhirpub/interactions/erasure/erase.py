@@ -203,7 +203,7 @@ class Eraser:
                 await self.store.put_erasure(replace(one.order, finished=self.context.clock()))
 
     async def _check_holds(self, extent: Extent) -> None:
-        await check_holds(extent, tenant=self.tenant, store=self.store, context=self.context)
+        await check_holds(extent, tenant=self.tenant, store=self.store)
 
     async def _commit(self, order: Erasure, *, is_repeated: bool) -> tuple[Extent, Version]:
         """Add the tombstone of an order unless it is there; return what was below, and it."""

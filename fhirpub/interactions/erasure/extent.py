@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fhirpub.errors import NotPossible
+from fhirpub.fhir.elements import literals_of, objects_in
 from fhirpub.fhir.strict_json import loads_stored
+from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.storage.contract import Version
+from fhirpub.storage.criteria import decode
 from fhirpub.storage.erasure.tombstones import Tombstone, fhir_type, is_erased, tombstone_of
 from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant, is_member_id
 
 _PAGE = 100
+_OF_PATIENT = re.compile(rf"(?:.*/)?{PATIENT}/([^/?#|]+)(?:/_history/.*)?", re.DOTALL)
+"""What refers to a Patient, to one of another server with the same id, too."""
 
 
 class NotErasable(NotPossible):
@@ -33,6 +39,8 @@ class Extent:
         size: The total size of versions, with their members, in bytes.
         subjects: What the names of its events begin with, such as ``diagnostic_report``.
         tombstones: The tombstones that it has, oldest first.
+        patients: The ids of the Patients that some version or some member refers to, or is found
+            by. They are read from what is stored: no plugin need know the type.
     """
 
     type: str
@@ -44,6 +52,7 @@ class Extent:
     size: int = 0
     subjects: set[str] = field(default_factory=set)
     tombstones: list[Tombstone] = field(default_factory=list)
+    patients: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> Iterator[tuple[str, str]]:
@@ -66,6 +75,8 @@ class Extent:
         self.size += version.size
         events = loads_stored(version.events)
         self.subjects |= {one["type"].partition(".")[0] for one in events}
+        for one in (version, *version.members):
+            self.patients |= {*_patients_of(one)}
 
 
 async def extent_of(resource_id: str, *, tenant: Tenant, store: Store) -> Extent:
@@ -87,6 +98,16 @@ async def extent_of(resource_id: str, *, tenant: Tenant, store: Store) -> Extent
     if found is None:
         raise NotErasable(f"the tenant has no resource {resource_id} with versions of its own")
     return found
+
+
+def _patients_of(version: Version) -> Iterator[str]:
+    """Yield the ids of the Patients that a version refers to, or is found by."""
+    for literal in literals_of(objects_in(loads_stored(version.body))):
+        if found := _OF_PATIENT.fullmatch(literal):
+            yield found[1]
+    for _name, code, system in decode(version.search):  # a person that no reference leads to
+        if system == PATIENT and code:
+            yield str(code)
 
 
 def _of(

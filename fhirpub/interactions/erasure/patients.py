@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from fhirpub.fhir.elements import items_of, literals_of
 from fhirpub.fhir.strict_json import loads_stored
+from fhirpub.fhir.xml.tables import tables
 from fhirpub.interactions.context import Context
+from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.interactions.indexing.persons import PATIENT
 from fhirpub.interactions.patients.statements import Source, sources_of, statement_in
 from fhirpub.storage.contract import SearchQuery, Version
-from fhirpub.storage.criteria import Criterion, TokenMatch, sort_key
-from fhirpub.tenant import Tenant
+from fhirpub.storage.criteria import IDENTIFIER, Criterion, TokenMatch, sort_key
+from fhirpub.tenant import Tenant, is_member_id
 
 _PAGE = 100
 
@@ -58,7 +60,12 @@ def _subjects_of(version: Version, source: Source) -> Iterator[str]:
 
 
 async def resources_of(patients: Iterable[str], *, tenant: Tenant, context: Context) -> OfPatients:
-    """Return the resources of all types that refer to Patients, now or in an earlier version."""
+    """Return the resources of all types that refer to Patients, now or in an earlier version.
+
+    Raises NotErasable if there are resources of types that are not enabled: which Patient they
+    belong to is not known.
+    """
+    await _refuse_other_types(tenant, context)
     ids = tuple(dict.fromkeys(patients))
     now: dict[str, str] = {}
     ever: dict[str, str] = {}
@@ -71,6 +78,24 @@ async def resources_of(patients: Iterable[str], *, tenant: Tenant, context: Cont
                 ever[version.id] = version.type
     moved = {id_: type_name for id_, type_name in ever.items() if id_ not in now}
     return OfPatients(ids, now, moved)
+
+
+async def _refuse_other_types(tenant: Tenant, context: Context) -> None:
+    others = tables().resources - context.types.keys()
+    found = [name for name in sorted(others) if await _is_stored(name, tenant, context)]
+    if found:
+        raise NotErasable(
+            f"the tenant has resources of types that are not enabled: {', '.join(found)}. Whether "
+            "they belong to the patient is not known: enable their plugins, or erase reports"
+        )
+
+
+async def _is_stored(type_name: str, tenant: Tenant, context: Context) -> bool:
+    """Return whether a resource of a type is stored that did not come with another one."""
+    alone = Criterion(IDENTIFIER, (TokenMatch("", ""),), negated=True)
+    query = SearchQuery(type=type_name, criteria=(alone,), limit=1, count_up_to=0)
+    found = (await context.resources.search(tenant.id, query)).versions
+    return any(not is_member_id(version.id) for version in found)
 
 
 def referring_to(patient_id: str, source: Source, tenant: Tenant, context: Context) -> Criterion:

@@ -119,7 +119,8 @@ def members_of(candidate: Version, latest: Version) -> frozenset[str]:
 def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
     """Return what a revision leads to. Raises BrokenRule for what a revision must not change."""
     latest, number = stored.latest, stored.latest.version + 1
-    candidate = keep_patients(candidate, latest, loads_stored(stored.parts), context)
+    current = loads_stored(stored.current)
+    candidate = keep_patients(candidate, latest, current, context)
     before, after = loads_stored(latest.body), loads_stored(candidate.body)
     resource_type = context.types[latest.type]
     updated = max(context.clock(), latest.updated + 1)
@@ -133,7 +134,7 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
             names - _redescribed(before, after, changed, resource_type), resource_type
         ),
         *parts,
-        *_status(before, after, names, resource_type, context),
+        *_status(before, after, names, resource_type, context, differs=bool(names or members)),
         *_lost_members(before, after, members, stored, resource_type),
     ]
     if problems:
@@ -146,7 +147,7 @@ def compare(context: Context, candidate: Version, stored: Stored) -> Revision:
         version=number,
         after=revised,
         before=before,
-        parts=loads_stored(stored.parts),
+        parts=current,
         added=tuple(_address(member) for member in members if member.is_first),
         changed=tuple(_address(member) for member in members if not member.is_first),
         identifier=key_of(latest),
@@ -255,12 +256,16 @@ def _status(
     names: set[str],
     resource_type: ResourceType,
     context: Context,
+    *,
+    differs: bool,
 ) -> Iterator[Issue]:
+    """Report a status that must not follow, also the same one if anything differs (D-115)."""
     found: list[Issue] = []
     if "status" in names:
         found += rules.status(after, resource_type.update_statuses)
-        if not found and context.config.of_type(resource_type.name).state_flow == "clinical":
-            found += rules.state_flow(before, after, resource_type)
+    is_clinical = context.config.of_type(resource_type.name).state_flow == "clinical"
+    if differs and is_clinical and not found:
+        found += rules.state_flow(before, after, resource_type)
     for issue in found:
         yield replace(issue.below(resource_type.name), code="business-rule")
 

@@ -20,8 +20,8 @@ def keep_patients(
     """Return a candidate that refers to the patients that the stored resource refers to.
 
     The same patient can have another id than when the resource was registered: systems of persons
-    were declared since, or an operator has moved the resource. ``parts`` are those that it was
-    registered with. A candidate that refers to another patient on purpose is not changed.
+    were declared since, or an operator has moved the resource. ``parts`` are those of the
+    resource now. A candidate that refers to another patient on purpose is not changed.
     """
     sent, before = loads_stored(candidate.parts), loads_stored(latest.body)
     for part in patient_parts(context.types[latest.type]):

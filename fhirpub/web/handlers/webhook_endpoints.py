@@ -63,7 +63,7 @@ class WebhooksHandler(BaseHandler):
         return await self.administration.endpoint(self.tenant_id, endpoint_id)
 
     def note_events(self, endpoint: Endpoint, deliveries: Iterable[Delivery]) -> None:
-        """Note that events of an endpoint are shown, and what they are about (D-462)."""
+        """Note that events of an endpoint are shown, and what they are about (D-453)."""
         about = dict.fromkeys(one.resource for one in deliveries if one.resource)
         self.note(name_of("Endpoint", endpoint.id), *about)
 

@@ -91,6 +91,16 @@ async def test_a_link_to_a_page_leads_to_that_page(ward: Ward) -> None:
     assert [name for name, _value in following] == ["_count", CURSOR]
 
 
+async def test_a_link_to_a_further_page_has_its_own_place_alone(ward: Ward) -> None:
+    await reports(ward, 3)
+    first = await bundle(ward, ("_count", "1"))
+    second = await bundle(ward, *query_of(links(first)["next"]))
+
+    further = query_of(links(second)["next"])
+
+    assert [name for name, _value in further] == ["_count", CURSOR]
+
+
 async def test_a_link_leads_nowhere_in_another_search(ward: Ward) -> None:
     await reports(ward, 2)
     cursor = dict(query_of(links(await bundle(ward, ("_count", "1")))["next"]))[CURSOR]
@@ -194,3 +204,15 @@ async def test_links_lead_through_all_patients(ward: Ward) -> None:
     ids = [one["resource"]["id"] for page in (first, second) for one in entries(page)]
     assert len({*ids}) == len(ids) == 3
     assert "next" not in links(second)
+
+
+async def test_what_is_not_included_is_remarked_behind_what_was_not_used(ward: Ward) -> None:
+    await ward.report("R-1", person((NATIONAL, "1")), result("a"))
+    given = [("statu", "x"), ("_include", "DiagnosticReport:result")]
+
+    found = await bundle(ward, *given, allowed=may("Observation"))
+
+    assert [words.partition(":")[0].partition(" is ")[0] for words in remarks(found)] == [
+        "the search parameter statu",
+        "no Observation",
+    ]

@@ -66,6 +66,19 @@ async def test_nothing_of_what_was_erased_is_in_a_page(
     assert [link["relation"] for link in listing.bundle(context)["link"]] == ["self"]
 
 
+@pytest.mark.parametrize(("below", "found"), [("", [4, 3]), ("4", [3]), ("3", []), ("2", [])])
+async def test_what_is_erased_and_not_emptied_yet_is_in_no_page(
+    store: SqliteStore, context: Context, below: str, found: list[int]
+) -> None:
+    first = first_version()
+    await store.add(LAB, first)
+    await store.add(LAB, erased(later(first, 2)))
+    for number in (3, 4):
+        await store.add(LAB, later(first, number))
+
+    assert numbers(await of_one(context, first, _below=below)) == found
+
+
 async def test_what_is_erased_has_no_history(store: SqliteStore, context: Context) -> None:
     first = await registered_again(store, versions=0)
 

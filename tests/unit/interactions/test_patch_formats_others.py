@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fhirpub.errors import BrokenRule, InvalidContent
 from fhirpub.interactions.patch_formats import Form
-from tests.unit.interactions.patches import HASH_STAYS, KEPT, divided, fields, issues, merge
+from tests.unit.interactions.patches import (
+    HASH_STAYS,
+    KEPT,
+    REPORT,
+    divided,
+    fields,
+    issues,
+    merge,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +46,25 @@ def test_a_document_behind_a_new_one_is_compared_with_those_that_are_kept() -> N
         merge(presentedForm=[{"title": "New"}, {"data": KEPT, "hash": "x"}])
 
     assert issues(refused) == [divided(HASH_STAYS, ".presentedForm[1].hash")]
+
+
+DOCUMENTS = replace(
+    REPORT, attachments=("content.attachment",), updatable=frozenset({"content", "status"})
+)
+
+
+@pytest.mark.parametrize("form", ["fhir", "merge-patch"])
+def test_extensions_beside_what_holds_documents_cannot_be_updated(form: Form) -> None:
+    content = {"resourceType": "DiagnosticReport", "status": "final", "_content": [{"id": "x"}]}
+
+    found = fields(form, content, of=DOCUMENTS)
+
+    assert [issue.expression for issue in found.refused] == ["DiagnosticReport.content"]
+    assert "_content" not in found.names
+
+
+@pytest.mark.parametrize("value", [False, 0, "", []])
+def test_a_merge_patch_sets_what_counts_as_nothing_elsewhere(value: object) -> None:
+    found = fields("merge-patch", {"status": value})
+
+    assert found.values == {"status": value}

@@ -270,3 +270,14 @@ def test_an_identifier_behind_one_of_several_patients_is_not_looked_for(
 
     assert found.unknown == ([] if is_known else [name])
     assert bool(found.criteria) is is_known
+
+
+def test_ids_that_no_resource_has_find_nothing_beside_one_that_may_be() -> None:
+    assert read(("_id", "nonsense"), ("_id", ID)).ids == frozenset()
+    assert read(("_id", ID), ("_id", OTHER), ("_id", OTHER)).ids == frozenset()
+
+
+def test_of_a_parameter_that_counts_once_only_its_own_former_values_are_left_out() -> None:
+    reading = read(("_count", "1"), ("_total", "none"), ("_count", "2"), ("_elements", "code"))
+
+    assert reading.understood == [("_total", "none"), ("_count", "2"), ("_elements", "code")]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fhirpub.errors import SearchTooCostly
-from tests.unit.interactions.reading import read
+from fhirpub.storage.criteria import Criterion
+from tests.unit.interactions.reading import problems, read
 
 
 def conditions(name: str, count: int) -> None:
@@ -93,3 +94,15 @@ def test_a_token_over_two_elements_is_two_conditions() -> None:
 def test_the_longest_parameter_is_that_with_the_most_values() -> None:
     assert read(("code", "a,b"), ("category", "c")).longest == "code"
     assert read(("code", "a")).longest == ""
+
+
+def test_the_values_of_a_negated_token_over_two_elements_count_once() -> None:
+    values = ",".join(f"urn:s|{number}" for number in range(600))
+
+    reading = read(("combo:not", values))
+
+    demanded = [one for one in reading.criteria if isinstance(one, Criterion)]
+    assert [(one.name, one.negated) for one in demanded] == [("code", True), ("category", True)]
+    assert problems(read(("combo:not", "|"))) == [
+        ("combo", "must be value, system|value, system| or |value")
+    ]

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from fhirpub.errors import NoSuchResource
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.erased import ResourceErased
 from fhirpub.interactions.read import parts_of, read, read_part, read_whole, vread
+from fhirpub.plugin_api import Part
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure.tombstones import Tombstone, husk_of
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.testing.samples import successor
+from fhirpub.testing.samples import a_version, new_id, successor
 from tests.bodies import register_body
 from tests.unit.interactions.erasure.registered import (
     OTHER_TENANT,
@@ -130,6 +132,19 @@ async def test_no_version_of_what_is_erased_is_read(store: SqliteStore, report: 
             await look(TYPE, report.id, **named)
 
 
+async def test_what_was_erased_is_not_read_since_it_is_registered_again(
+    store: SqliteStore, report: Version
+) -> None:
+    later = await erased(store, report)
+    again = replace(successor(report), version=later.version + 1, created=later.updated + 1)
+    assert await store.add(TENANT.id, again)
+    named: Any = {"tenant": TENANT, "context": context_of(store)}
+
+    with pytest.raises(ResourceErased):  # version 1 is not emptied yet
+        await vread(TYPE, report.id, "1", **named)
+    assert (await vread(TYPE, report.id, "3", **named)).version == 3
+
+
 async def test_what_is_erased_is_unknown_by_another_type(
     store: SqliteStore, report: Version
 ) -> None:
@@ -171,3 +186,44 @@ def test_parts_that_become_resources_are_none(store: SqliteStore) -> None:
 
     assert [part.name for part in parts_of("Patient", context)] == ["patient"]
     assert parts_of("Observation", context) == []
+
+
+def test_parts_of_one_type_are_found_by_each_of_their_names(store: SqliteStore) -> None:
+    context = context_of(store)
+    declared = context.types[TYPE]
+    guardian = Part(name="guardian", type="Patient", referred_by="performer", required=False)
+    types = {
+        TYPE: replace(declared, parts=(*declared.parts, guardian)),
+        "Basic": replace(declared, name="Basic", parts=declared.parts[:1]),
+    }
+
+    found = parts_of("Patient", replace(context, types=types))
+
+    assert [part.name for part in found] == ["patient", "guardian"]
+
+
+async def test_a_part_that_has_the_id_of_a_person_is_not_read_by_one_of_its_own(
+    store: SqliteStore,
+) -> None:
+    system = "http://hl7.org/fhir/sid/AR"
+    report = await registered(store, register_body("R-1"), system)
+    own = TENANT.part_id(report.id, "patient")
+
+    assert patient_of(report) != own
+    with pytest.raises(NoSuchResource):
+        await read_part("Patient", own, tenant=TENANT, context=context_of(store, system))
+
+
+async def test_a_part_is_read_by_each_name_of_its_type(store: SqliteStore) -> None:
+    context, id_ = context_of(store), new_id()
+    declared = context.types[TYPE]
+    guardian = Part(name="guardian", type="Patient", referred_by="performer", required=False)
+    types = {TYPE: replace(declared, parts=(*declared.parts, guardian))}
+    own = TENANT.part_id(id_, "guardian")
+    part = {"resourceType": "Patient", "id": own, "meta": {"versionId": "1"}}
+    version = a_version(id=id_, type=TYPE, parts=dumps({"guardian": part}))
+    await store.add(TENANT.id, version)
+
+    found = await read_part("Patient", own, tenant=TENANT, context=replace(context, types=types))
+
+    assert json.loads(found.body) == part

@@ -195,6 +195,16 @@ def test_references_to_others_stay_as_they_are() -> None:
     assert resource["basedOn"] == given
 
 
+def test_references_between_parts_lead_to_the_ids_that_they_are_given() -> None:
+    employer = {"reference": "Organization/o1"}
+    submission = submitted(patient_changes={"managingOrganization": employer})
+
+    pointed(submission, patient="1", organization="2")
+
+    one = submission.parts["patient"].resource
+    assert one["managingOrganization"]["reference"] == "Organization/2"
+
+
 def test_a_contained_part_leads_to_its_container_by_the_id_of_that() -> None:
     submission = contained()
     submission.parts["patient"].resource["link"] = [{"other": {"reference": "#"}}]
@@ -281,3 +291,12 @@ def test_references_to_what_is_not_taken_are_left_alone_if_an_entry_may_be_misna
     ] == ["Parameters.parameter[2].resource.basedOn[0]"]
     submission.wrong = [Issue.error(ContentProblem.ENTRY_MISSING, "is required", "at")]
     assert places(references_to_untaken(submission)) == []
+
+
+def test_references_to_parts_behind_one_that_was_not_sent_are_looked_at() -> None:
+    submission = submitted(report_changes={"performer": [{"reference": "Organization/x"}]})
+    del submission.parts["patient"]
+
+    assert [place for place, _rule in places(references_to_parts(submission))] == [
+        "performer[0].reference"
+    ]

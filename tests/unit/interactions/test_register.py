@@ -19,7 +19,7 @@ from fhirpub.interactions.register import (
     reserve_nothing,
 )
 from fhirpub.storage.sqlite.store import SqliteStore
-from tests.bodies import register_body
+from tests.bodies import document, register_body
 from tests.unit.interactions.patients.people import OTHER, START, TENANT, context_of
 from tests.unit.interactions.registering import (
     KEY,
@@ -58,6 +58,15 @@ async def test_the_size_is_that_of_the_version_and_its_documents(context: Contex
 
     documents = sum(len(blob.data) for blob in one.blobs)
     assert one.size == one.version.size + documents
+
+
+async def test_a_document_beside_the_version_counts_for_its_size(context: Context) -> None:
+    data = b"%PDF-1.4" + bytes(range(256)) * 400
+
+    one = candidate(context, presentedForm=[document(data)])
+
+    assert [len(blob.data) for blob in one.blobs] == [len(data)]
+    assert one.size == one.version.size + len(data)
 
 
 async def test_a_repetition_is_answered_without_a_reservation(context: Context) -> None:
@@ -193,6 +202,20 @@ async def test_a_patient_that_is_not_held_is_named_at_its_reference(context: Con
     assert issue.diagnostics == (
         f"refers to Patient/{TENANT.id}, which is not held here: send the patient"
     )
+
+
+async def test_a_patient_that_is_not_held_is_named_behind_all_that_is_wrong(
+    context: Context,
+) -> None:
+    body = register_body("R-1", subject={"reference": f"Patient/{TENANT.id}"}, status="nonsense")
+    del body["parameter"][0]
+    wrong = prepared(context, body)
+    assert isinstance(wrong, Rejected)
+
+    found = wrong.with_unknown_patient().refusal.issues
+
+    assert [*found][:-1] == [*wrong.refusal.issues]
+    assert "Parameters.parameter[1].resource.status" in [one.expression for one in found]
 
 
 async def test_what_lacks_no_patient_is_refused_as_before(context: Context) -> None:

@@ -24,8 +24,16 @@ from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.runtime.stages import run_to_completion
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.erasure.content import erase
+from fhirpub.testing.samples import successor
 from tests.bodies import document, register_body, report
-from tests.unit.interactions.patients.people import NATIONAL, TENANT, context_of, person
+from tests.unit.interactions.patients.people import (
+    NATIONAL,
+    TENANT,
+    Ward,
+    context_of,
+    id_of,
+    person,
+)
 from tests.unit.interactions.registering import (
     KEY,
     Given,
@@ -185,3 +193,46 @@ def test_a_resource_may_have_as_many_bytes_beside_its_documents_as_the_limit(
     body = register_body("R-1", presentedForm=[form])
     assert isinstance(prepared(limited(one.size - apart), body), Candidate)
     assert isinstance(prepared(limited(one.size - apart - 1), body), Rejected)
+
+
+async def test_a_report_that_came_with_a_reference_alone_refers_to_the_patient_that_is_held(
+    store: SqliteStore,
+) -> None:
+    ward = Ward(store, NATIONAL)
+    for one in (person(), person((NATIONAL, "1"))):
+        first = await ward.report(f"R-{len(one)}", one)
+        referring = await ward.referring(f"S-{len(one)}", id_of(first))
+
+        assert id_of(referring) == id_of(first)
+        (kept,) = [
+            part
+            for part in json.loads(referring.parts).values()
+            if part["resourceType"] == "Patient"
+        ]
+        assert kept["id"] == id_of(first)
+
+
+async def test_remarks_on_entries_are_stored_with_those_of_rules(context: Context) -> None:
+    body = register_body("R-1", encounter={"reference": "Encounter/nowhere"})
+    body["parameter"].append({"name": "note", "valueString": "x"})
+
+    one = prepared(context, body)
+
+    assert isinstance(one, Candidate)
+    issues = json.loads(one.version.response)["parameter"][-1]["resource"]["issue"]
+    places = [place for issue in issues for place in issue.get("expression", ())]
+    assert "Parameters.parameter[3]" in places
+    assert "Parameters.parameter[2].resource.encounter.reference" in places
+
+
+async def test_who_comes_second_gets_the_first_version_though_it_was_updated(
+    context: Context, store: SqliteStore
+) -> None:
+    first = await register(candidate(context), None, tenant=TENANT, context=context)
+    await store.add(TENANT.id, successor(first.first, members=()))
+
+    late = candidate(context, conclusion="another one")
+    second = await register(late, None, tenant=TENANT, context=context)
+
+    assert (second.created, second.first.version) == (False, 1)
+    assert second.first.response == first.first.response != b""

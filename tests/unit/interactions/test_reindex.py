@@ -304,6 +304,18 @@ async def test_a_resource_is_found_by_its_person_again(store: SqliteStore) -> No
     assert [await values(store, one) for one in (version, member)] == before
 
 
+async def test_a_resource_from_before_a_system_was_declared_is_found_by_its_person(
+    store: SqliteStore, report: Version
+) -> None:
+    [member] = report.members
+    person = TENANT.person_id(PERSONS, "AAB123456")
+
+    await reindex_if_needed(store, context_of(store, PERSONS).searched)
+
+    for version in (report, member):
+        assert ("subject", person, "Patient") in decode(await values(store, version))
+
+
 class _With:
     """What takes the values of a type that is declared in another way."""
 

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from fhirpub.errors import Issue
 from fhirpub.interactions import rules
 from fhirpub.interactions.submission.record import Submission
+from fhirpub.interactions.validation.usual import find_plain
 from fhirpub.plugin_api import Entry
+from fhirpub.problems import ContentProblem
 from tests.unit.interactions.checks.submitted import places, submitted
 from tests.unit.interactions.updating import CONTEXT, TENANT
 
@@ -60,3 +63,53 @@ def test_rules_of_parts_and_references_are_asked() -> None:
         f"{ENTRY}[0].resource.birthDate",
         f"{ENTRY}[2].resource.subject.reference",
     ]
+
+
+# What marks of plain resources must not hide
+
+
+def test_what_is_wrong_with_a_part_behind_a_plain_one_is_named() -> None:
+    submission = submitted(organization_changes={"name": 5})
+    find_plain(submission, CONTEXT)
+
+    found = chain.from_iterable(rules.structure(submission, CONTEXT, TENANT.id))
+
+    assert submission.parts["patient"].is_plain
+    assert [place for place, _rule in places(found)] == [f"{ENTRY}[1].resource.name"]
+
+
+def test_entities_become_characters_in_a_part_of_a_plain_resource() -> None:
+    div = '<div xmlns="http://www.w3.org/1999/xhtml">&eacute;</div>'
+    submission = submitted(patient_changes={"text": {"status": "generated", "div": div}})
+    find_plain(submission, CONTEXT)
+
+    rules.write_narratives_in_characters(submission)
+
+    assert submission.entry.is_plain
+    assert submission.parts["patient"].resource["text"]["div"].endswith(">é</div>")
+
+
+@pytest.mark.parametrize(
+    ("problem", "is_said"),
+    [(ContentProblem.CODE_NOT_ALLOWED, True), (ContentProblem.RULE_BROKEN, False)],
+)
+def test_of_a_code_that_fhir_lacks_only_what_a_rule_says_of_codes_is_said(
+    problem: ContentProblem, *, is_said: bool
+) -> None:
+    submission = submitted(patient_changes={"gender": "x"})
+    said = Issue.error(problem, "must be one of a", f"{ENTRY}[0].resource.gender")
+    declared = replace(submission.declared["patient"], rules=lambda _entry, _context: [said])
+    submission.declared = {**submission.declared, "patient": declared}
+
+    (found,) = chain.from_iterable(rules.structure(submission, CONTEXT, TENANT.id))
+
+    assert (found == said) is is_said
+    assert found.details == "code-not-allowed"
+
+
+def test_a_reference_to_an_entry_that_is_not_taken_is_refused() -> None:
+    submission = submitted(report_changes={"encounter": {"reference": "Encounter/e"}})
+    entry = {"name": "visit", "resource": {"resourceType": "Encounter", "id": "e"}}
+    submission.untaken = [Entry(entry, f"{ENTRY}[3]")]
+
+    assert found_in(submission) == [f"{ENTRY}[2].resource.encounter.reference"]

@@ -126,3 +126,17 @@ def test_a_choice_is_named_with_or_without_its_brackets(asked: str) -> None:
 
     assert "valueString" in found
     assert "effectiveDateTime" not in found
+
+
+@pytest.mark.parametrize(
+    ("summary", "elements", "is_kept"),
+    [("data", "", True), ("true", "", True), ("", "other", True), ("text", "", False)],
+)
+def test_an_element_with_extensions_alone_is_kept_as_its_value_would_be(
+    summary: str, elements: str, *, is_kept: bool
+) -> None:
+    resource = {**RESOURCE, "_other": {"id": "j"}}
+
+    found = subset(resource, SCHEMA, summary=summary, elements=elements)
+
+    assert ("_other" in found) is is_kept

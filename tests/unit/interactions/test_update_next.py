@@ -192,3 +192,12 @@ def test_remarks_on_fields_that_are_not_named_come_with_each_update() -> None:
         ]
         assert isinstance(made.remarks, tuple)
         assert made.blobs == ()
+
+
+def test_a_narrative_made_from_the_data_goes_with_a_field_that_is_taken_away() -> None:
+    div = '<div xmlns="http://www.w3.org/1999/xhtml">Within the reference ranges</div>'
+    old = registered(text={"status": "generated", "div": div})
+
+    made = updated(old, {"conclusion": None}, form="merge-patch")
+
+    assert not {"conclusion", "text"} & body_of(made).keys()

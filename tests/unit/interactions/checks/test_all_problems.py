@@ -56,6 +56,7 @@ def test_an_object_that_is_wrong_in_part_hides_no_rule_about_the_rest() -> None:
     assert places({"a": {"x": 1}}, [".a"], ".a.b") == [".a", ".a.b"]
     assert places({"a": [{"x": 1}]}, [".a[0]"], ".a[0].b") == [".a[0]", ".a[0].b"]
     assert places({"x": 1}, [""], ".a") == ["", ".a"]
+    assert places({"x": 1}, [""], "", ".a") == ["", ".a"]
 
 
 def test_an_object_in_place_of_an_array_is_wrong_as_a_whole() -> None:

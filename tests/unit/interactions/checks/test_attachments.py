@@ -61,6 +61,13 @@ def test_a_document_may_be_elsewhere() -> None:
     assert found(attachment(data=None, hash=None, url="https://lab.example/1.pdf")) == []
 
 
+def test_all_that_is_wrong_around_a_document_is_named() -> None:
+    assert found(attachment(contentType="text/plain", url="x")) == [
+        ("information", "presentedForm[0].contentType"),
+        ("error", "presentedForm[0].url"),
+    ]
+
+
 # What is missing
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.checks.fhir_rules import broken_fhir_rules
 from fhirpub.interactions.submission.contained import from_contained
@@ -65,6 +67,24 @@ def test_what_a_part_of_create_contains_has_the_type_that_references_to_it_name(
     assert [place for place, _rule in places(broken_fhir_rules(submission))] == [
         "DiagnosticReport.contained[0].managingOrganization.type"
     ]
+
+
+@pytest.mark.parametrize(("type_name", "wrong"), [("Patient", 0), ("Group", 1)])
+def test_references_to_parts_are_compared_beside_those_to_what_parts_contain(
+    type_name: str, wrong: int
+) -> None:
+    employer = {"resourceType": "Organization", "id": "e", "name": "Lab"}
+    one = patient(id="p1", managingOrganization={"reference": "#e"})
+    subject = {"reference": "#p1", "type": type_name}
+    body = {
+        **report("R-1", subject=subject, performer=[{"reference": "#o1"}]),
+        "contained": [one, organization(id="o1"), employer],
+    }
+    submission = from_contained(loads(dumps(body)), CONTEXT.types["DiagnosticReport"])
+
+    assert [place for place, _rule in places(broken_fhir_rules(submission))] == [
+        "DiagnosticReport.subject.type"
+    ] * wrong
 
 
 def test_two_contained_resources_with_one_id_are_wrong() -> None:

@@ -41,6 +41,18 @@ def test_what_must_be_understood_is_refused(elements: dict[str, Any], place: str
     assert issue.details == "modifier-unsupported"
 
 
+def test_what_must_be_understood_of_one_element_is_named_in_order() -> None:
+    issues = refuse_modifiers(
+        entry(modifierExtension=[{}], implicitRules="urn:x", _implicitRules={"id": "x"})
+    )
+
+    assert [place for place, _rule in places(issues)] == [
+        "at.implicitRules",
+        "at.implicitRules",
+        "at.modifierExtension",
+    ]
+
+
 def test_all_that_must_be_understood_is_named() -> None:
     issues = refuse_modifiers(entry(modifierExtension=[{}], contact=[{"modifierExtension": []}]))
 

@@ -160,6 +160,18 @@ async def test_one_that_is_on_its_way_keeps_only_its_own_order_open(
 
 
 @pytest.mark.usefixtures("_impatient")
+async def test_each_of_several_orders_is_finished(store: SqliteStore, report: Version) -> None:
+    other = await registered(store, register_body("R-2"))
+    begun = [await eraser(store).begin(order(one.id)) for one in (report, other)]
+    assert sorted(await unfinished(store)) == sorted((report.id, other.id))
+
+    await eraser(store).finish(begun)
+
+    assert await unfinished(store) == []
+    assert sorted(one.id for one in await orders(store)) == sorted((report.id, other.id))
+    assert all(one.erased.is_complete for one in begun)
+
+
 async def test_orders_stay_open_if_one_of_their_tombstones_is_not_published(
     store: SqliteStore, report: Version
 ) -> None:

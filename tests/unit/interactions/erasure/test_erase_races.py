@@ -8,12 +8,14 @@ from typing import Any, cast
 import pytest
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.fhir.strict_json import dumps, loads_stored
 from fhirpub.interactions.erasure import erase
 from fhirpub.storage.contract import Version
+from fhirpub.storage.erasure.contract import ErasedStep
 from fhirpub.storage.erasure.tombstones import is_erased, tombstone_of
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
-from fhirpub.testing.samples import successor
+from fhirpub.testing.samples import a_version, successor
 from tests.panels import panel, result
 from tests.unit.interactions.erasure.erasers import begun, eraser, latest, order, orders
 from tests.unit.interactions.erasure.registered import NOW, TENANT, context_of, registered
@@ -52,6 +54,19 @@ async def test_an_order_that_is_repeated_erases_nothing_above_its_tombstone(
 
     newest = await latest(store, report.id)
     assert (newest.version, newest.body) == (3, report.body)
+
+
+async def test_an_order_of_the_moment_of_a_tombstone_erases_nothing_above_it(
+    store: SqliteStore, report: Version
+) -> None:
+    await begun(store, report.id, allows_reuse=True)
+    at = tombstone_of(await latest(store, report.id)).at
+    await store.add(TENANT.id, above_tombstone(report))
+
+    found = await eraser(store).resume(order(report.id, ordered=at))
+
+    assert found.order.version == 2
+    assert (await latest(store, report.id)).version == 3
 
 
 async def test_a_tombstone_is_announced_once(store: SqliteStore, report: Version) -> None:
@@ -105,3 +120,66 @@ async def test_an_order_stays_open_if_others_are_always_first(
     assert failed.value.reason == "lost 3 races for the next version"
     assert overtaken.times == 6
     assert [(one.version, one.finished) for one in await orders(store)] == [(0, None)]
+
+
+class Stepping:
+    """A store that erases what a test says, in several steps."""
+
+    def __init__(self, store: SqliteStore, *steps: ErasedStep) -> None:
+        self._store = store
+        self._steps = [*steps]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def erase_versions(self, tenant: str, tombstone: Version) -> ErasedStep:
+        if self._steps:
+            return self._steps.pop(0)
+        return await self._store.erase_versions(tenant, tombstone)
+
+
+async def test_what_several_steps_have_erased_is_added_up(
+    store: SqliteStore, report: Version
+) -> None:
+    steps = (
+        ErasedStep(versions=2, members=3, size=100),
+        ErasedStep(versions=1, members=5, size=1),
+    )
+    seen: list[tuple[int, int, int]] = []
+
+    erased = await eraser(
+        cast(Store, Stepping(store, *steps)),
+        on_progress=lambda one: seen.append((one.versions, one.members, one.bytes)),
+    ).begin(order(report.id))
+
+    assert seen[:2] == [(2, 3, 100), (3, 8, 101)]
+    assert erased.erased.versions == 4  # and the one that is there
+    assert erased.erased.members == 10
+
+
+async def test_an_order_that_came_later_has_the_time_of_the_tombstone(
+    store: SqliteStore, report: Version
+) -> None:
+    await begun(store, report.id)
+    at = tombstone_of(await latest(store, report.id)).at
+
+    again = await eraser(store).begin(order(report.id, ordered=at + 1_000))
+
+    assert again.order.ordered == at
+    assert [one.ordered for one in await orders(store)] == [at]
+
+
+async def test_what_had_events_of_several_subjects_is_announced_for_each(
+    store: SqliteStore,
+) -> None:
+    events: list[dict[str, Any]] = [
+        {"id": f"e{one}", "type": one, "data": {}} for one in ("visit.made", "order.made")
+    ]
+    version = a_version(events=dumps(events))
+    await store.add(TENANT.id, version)
+
+    await begun(store, version.id)
+
+    announced = loads_stored((await latest(store, version.id)).events)
+    assert [one["type"] for one in announced] == ["order.erased", "visit.erased"]
+    assert len({one["id"] for one in announced}) == 2

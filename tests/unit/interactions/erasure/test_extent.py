@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from fhirpub.fhir.strict_json import dumps
 from fhirpub.interactions.erasure import extent as extent_module
 from fhirpub.interactions.erasure.extent import Extent, NotErasable, extent_of
 from fhirpub.storage.contract import Version
+from fhirpub.storage.criteria import encode
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.erasure.content import erase
@@ -64,7 +66,7 @@ async def test_members_are_covered_and_named(store: SqliteStore) -> None:
 
 
 async def test_all_versions_are_covered(store: SqliteStore) -> None:
-    first = await added(store, a_version(documents=("a" * 64,), body=b"1" * 100))
+    first = await added(store, a_version(documents=("a" * 64,), body=dumps({"note": "1" * 100})))
     last = await added(store, successor(first, documents=("b" * 64,)))
 
     found = await extent(store, first)
@@ -206,3 +208,40 @@ async def test_tombstones_are_in_their_order(store: SqliteStore) -> None:
 
     assert [one.reason for one in found.tombstones][-1] == "second"
     assert found.versions == 0
+
+
+async def test_members_that_came_with_an_earlier_version_alone_are_covered(
+    store: SqliteStore,
+) -> None:
+    old, new = (a_version(id=new_member_id(), type="Observation") for _ in range(2))
+    first = await added(store, a_version(members=(old,)))
+    second = await added(store, successor(first, members=(replace(new, version=2),)))
+    await added(store, successor(second, members=()))
+
+    found = await extent(store, first)
+
+    assert {*found.members} == {old.id, new.id}
+
+
+def about(*patients: str) -> bytes:
+    references = [{"reference": f"Patient/{one}"} for one in patients]
+    return dumps({"resourceType": "Flag", "focus": references})
+
+
+async def test_patients_of_all_versions_and_members_are_covered(store: SqliteStore) -> None:
+    ids = [new_member_id() for _ in range(4)]
+    linked = encode([("subject", ids[3], "Patient"), ("encounter", new_id(), "Encounter")])
+    member = a_version(id=new_member_id(), type="Observation", body=about(ids[1]))
+    first = await added(store, a_version(body=about(ids[0]), members=(member,)))
+    await added(store, successor(first, body=about(ids[2]), search=linked, members=()))
+
+    found = await extent(store, first)
+
+    assert found.patients == {*ids}
+
+
+async def test_what_is_emptied_has_no_patients(store: SqliteStore) -> None:
+    version = await added(store, a_version(body=about(new_id())))
+    await erase(store, version)
+
+    assert (await extent(store, version)).patients == set()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fhirpub.interactions.erasure import patients
+from fhirpub.interactions.erasure.extent import NotErasable
 from fhirpub.interactions.erasure.patients import (
     OfPatients,
     patients_by_identifier,
@@ -18,9 +19,10 @@ from fhirpub.storage.contract import Version
 from fhirpub.storage.criteria import TokenMatch
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
-from fhirpub.testing.samples import new_id, successor
+from fhirpub.testing.samples import a_version, new_id, successor
 from tests.bodies import organization, parameters, patient, register_body
 from tests.bodies import report as a_report
+from tests.panels import panel, result
 from tests.unit.interactions.erasure.registered import (
     OTHER_TENANT,
     TENANT,
@@ -203,3 +205,32 @@ def test_what_refers_to_a_patient_of_one_resource_leads_to_that(store: SqliteSto
         TokenMatch("Patient", id_),
         TokenMatch("Patient", "", TENANT.part_id(id_, "patient")),
     )
+
+
+async def test_resources_of_types_that_are_not_enabled_refuse_the_erasure_of_a_patient(
+    store: SqliteStore,
+) -> None:
+    mine = await registered(store, register_body("R-1"))
+    for type_name in ("Observation", "Flag"):
+        await store.add(TENANT.id, a_version(type=type_name))
+
+    for ids in ([patient_of(mine)], []):
+        with pytest.raises(NotErasable, match=r"that are not enabled: Flag, Observation\. "):
+            await found(store, *ids)
+
+
+async def test_what_came_with_a_report_is_of_no_type_that_must_be_enabled(
+    store: SqliteStore,
+) -> None:
+    mine = await registered(store, panel("R-1", result("a")))
+
+    assert (await found(store, patient_of(mine))).resources == {mine.id: mine.type}
+
+
+async def test_types_that_are_not_enabled_of_another_tenant_matter_not(
+    store: SqliteStore,
+) -> None:
+    mine = await registered(store, register_body("R-1"))
+    await store.add(OTHER_TENANT.id, a_version(type="Flag"))
+
+    assert (await found(store, patient_of(mine))).resources == {mine.id: mine.type}

@@ -200,6 +200,13 @@ def test_a_status_of_updates_only_is_one(context: Context) -> None:
     check_policies([policy(f"DiagnosticReport?status={status} after 1 days")], context)
 
 
+def test_a_status_of_registrations_only_is_one(context: Context) -> None:
+    served = context.types["DiagnosticReport"]
+    (status, *_more) = sorted(served.create_statuses - served.update_statuses)
+
+    check_policies([policy(f"DiagnosticReport?status={status} after 1 days")], context)
+
+
 def test_a_type_without_a_search_by_status_is_refused(context: Context) -> None:
     indexer = context.searched["DiagnosticReport"]
     names = {name: one for name, one in indexer.parameters.items() if name != "status"}

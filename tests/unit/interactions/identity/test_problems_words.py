@@ -169,6 +169,18 @@ def test_a_blank_value_of_several_is_refused(schemas: Schemas) -> None:
     assert found == [("identifier[1].value", "must not be blank")]
 
 
+def test_all_that_is_wrong_with_an_identifier_of_several_is_named(schemas: Schemas) -> None:
+    refused = IdentifierRule(most=3, refused_systems=frozenset({"persons"}))
+    wrong = {**coded(21), "system": "persons", "value": " "}
+
+    assert problems(schemas, refused, wrong) == [
+        ("identifier[0].value", "must not be blank"),
+        ("identifier[0].type", "must not have more than 20 codings"),
+        ("identifier[0].system", NOT_ABSOLUTE),
+        ("identifier[0].system", "is a system whose identifiers must not stand here"),
+    ]
+
+
 def test_a_further_identifier_may_lack_system_or_value(schemas: Schemas) -> None:
     assert problems(schemas, SEVERAL, ONE, {"value": "x"}, {"system": "urn:s:1"}) == []
 

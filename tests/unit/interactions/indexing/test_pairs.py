@@ -10,7 +10,7 @@ import pytest
 
 from fhirpub.errors import TooLarge
 from fhirpub.fhir.strict_json import loads_stored
-from fhirpub.interactions.indexing.pairs import MAX_PAIRS, Pairing
+from fhirpub.interactions.indexing.pairs import MAX_PAIRS, Pairing, pairings_of
 from fhirpub.interactions.parameters import SearchIndexer
 from fhirpub.interactions.search.sought import READERS, Asking, Pair
 from fhirpub.plugin_api import ResourceType, SearchParameter, r4_composite, r4_parameter
@@ -127,6 +127,42 @@ def test_of_one_element_few_pairs_are_stored_however_many_codes_it_has() -> None
     values = decode(encoded(it, component=[component]))
 
     assert len(values) == 600 + 2 * MAX_PAIRS
+
+
+@pytest.mark.parametrize(
+    ("elements", "alone"),
+    [
+        ({"valueQuantity": {"value": 1, "unit": "spots"}}, 2),
+        ({"valueString": "Ash Birch"}, 2),
+    ],
+)
+def test_what_is_compared_as_it_is_written_makes_no_pair(
+    elements: dict[str, Any], alone: int
+) -> None:
+    text = r4_parameter("Observation-value-string", "string", "valueString")
+    both = r4_composite("Observation-code-value-string", "code", "value-string")
+    it = searched(CODE, QUANTITY, PAIR, text, both)
+
+    values = decode(encoded(it, code=coded("a", "b"), **elements))
+
+    pairs = [name for name, *_ in values if name.startswith("$")]
+    assert (len(values), len(pairs)) == (2 + alone + 2, 2)
+
+
+def test_pairs_of_each_holder_are_made_of_its_own_elements() -> None:
+    codes = {"code": "a", "component.code": "b"}
+    others = {"value": "c", "component.value": "d", "other.value": "e"}
+
+    found = [*pairings_of(codes, others, "quantity")]
+
+    assert [(one.holder, one.first, one.second) for one in found] == [
+        ("", "a", "c"),
+        ("component", "b", "d"),
+    ]
+    assert [(one.codes, one.others) for one in found] == [
+        (("code",), ("value",)),
+        (("component.code",), ("component.value",)),
+    ]
 
 
 def test_of_a_resource_pairs_are_stored_without_the_system() -> None:

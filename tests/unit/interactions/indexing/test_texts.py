@@ -178,3 +178,10 @@ def test_a_text_as_it_was_written_has_a_name_and_a_kind_of_its_own() -> None:
 )
 def test_a_name_as_a_text_is_found_by_each_of_its_words(text: str, found: list[str]) -> None:
     assert texts_of({"text": text}) == [(one, "text") for one in found]
+
+
+@pytest.mark.parametrize("gap", [" " * 150, "\u0301" * 150, "\u200b" * 150])
+def test_what_is_left_out_does_not_shorten_a_text(gap: str) -> None:
+    found = normalize_text(f"a{gap}b")
+
+    assert found == ("a b" if gap.isspace() else "ab")

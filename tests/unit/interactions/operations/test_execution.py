@@ -240,6 +240,21 @@ async def test_an_operation_is_given_the_resource_with_what_belongs_to_it(ward: 
     assert kinds.keys() == {"Observation", "Organization"}
 
 
+async def test_a_part_that_was_left_out_is_left_out_for_an_operation_too(ward: Ward) -> None:
+    report = await ward.report("R-1", person((NATIONAL, "1")))
+    given: list[OperationRequest] = []
+
+    def run(request: OperationRequest) -> OperationResult:
+        given.append(request)
+        return PAGE
+
+    included = Included([], [(report.parts, frozenset({"organization", "practitioner"}))])
+    execute(ward.context, PluginOperation("p", operation(run=run)), Subject(report, included), {})
+
+    (name,) = given[0].included
+    assert name.startswith("Organization/")
+
+
 def test_an_operation_on_a_type_is_given_no_resource(ward: Ward) -> None:
     given: list[OperationRequest] = []
 

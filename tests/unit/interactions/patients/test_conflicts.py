@@ -290,3 +290,15 @@ async def test_what_the_person_had_before_its_system_was_declared_is_no_conflict
     version = await ward.report("R-2", person((NATIONAL, "1")), day=2)
 
     assert found_in(version) == []
+
+
+async def test_each_identifier_of_others_is_named(ward: Ward) -> None:
+    first = await ward.report("R-1", person((NATIONAL, "1"), (HOSPITAL, "x")))
+    second = await ward.report("R-2", person((NATIONAL, "2"), (HOSPITAL, "y")))
+
+    version = await ward.report("R-3", person((NATIONAL, "3"), (HOSPITAL, "x"), (HOSPITAL, "y")))
+
+    said = found_in(version)
+    assert len(said) == 2
+    assert f"Patient/{id_of(first)}" in said[0]
+    assert f"Patient/{id_of(second)}" in said[1]

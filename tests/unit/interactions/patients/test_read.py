@@ -226,3 +226,13 @@ async def test_a_number_is_written_in_few_digits_of_ascii(ward: Ward, number: st
     first = await ward.report("R-1", person((NATIONAL, "1")))
 
     await refusal(ward, id_of(first), f"{first.id}.{number}")
+
+
+@pytest.mark.parametrize("number", ["9" * 10, "1" * 5_000])
+async def test_a_statement_of_a_version_that_no_resource_has_is_unknown(
+    ward: Ward, number: str
+) -> None:
+    report = await ward.report("R-1", person((NATIONAL, "1")))
+
+    with pytest.raises(NoSuchResource):
+        await vread_patient(id_of(report), f"{report.id}.{number}", **ward.named)

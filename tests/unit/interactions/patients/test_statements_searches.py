@@ -8,7 +8,13 @@ from typing import cast
 from fhirpub.interactions.indexing.persons import StatementNames, marked
 from fhirpub.interactions.patients import statements
 from fhirpub.interactions.patients.parts import sources_of_type
-from fhirpub.interactions.patients.statements import Asked, Source, StatementWalk, sources_of
+from fhirpub.interactions.patients.statements import (
+    Asked,
+    Source,
+    StatementWalk,
+    sources_of,
+    stating,
+)
 from fhirpub.storage.contract import Page, SearchQuery
 from fhirpub.storage.criteria import ANYTHING, Criterion, encode
 from fhirpub.storage.store import Store
@@ -65,6 +71,23 @@ async def test_a_walk_goes_on_behind_what_it_has_read(ward: Ward) -> None:
 
     after = [one.after for one in noting.queries if one.after is not None]
     assert after == [(reports[2].updated, reports[2].id)]
+
+
+async def test_a_walk_asks_for_its_own_statements_without_those_that_are_excluded(
+    ward: Ward,
+) -> None:
+    noting = NotingStore(ward.store)
+    walk = walk_of(replace(ward.context, resources=cast("Store", noting)))
+    known = ward.tenant.person_id(NATIONAL, "1")
+    walk.excluded = [known]
+
+    await walk.take(1)
+
+    for query, source in zip(noting.queries, sources_of(ward.context), strict=True):
+        assert query.criteria == (
+            Criterion(source.names.marker, (ANYTHING,)),
+            stating([known], source, negated=True),
+        )
 
 
 async def test_each_part_of_a_type_has_its_own_later_statements(ward: Ward) -> None:

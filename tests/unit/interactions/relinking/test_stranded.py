@@ -107,6 +107,15 @@ async def test_what_refers_to_the_patient_of_one_report_would_be_left(ward: Ward
     assert await left(ward, report) == [(id_of(report), [f"DiagnosticReport/{referring.id}"])]
 
 
+async def test_a_report_that_only_refers_leaves_nothing_of_the_patient_of_another(
+    ward: Ward,
+) -> None:
+    report = await ward.report("R-1", person())
+    first, _second = [await ward.referring(f"R-{one}", id_of(report)) for one in (2, 3)]
+
+    assert await left(ward, first) == []
+
+
 @pytest.mark.parametrize(("count", "named"), [(4, 4), (5, 5), (6, 5)])
 async def test_a_few_of_what_would_be_left_are_named(ward: Ward, count: int, named: int) -> None:
     report = await stating(ward, "R-1")

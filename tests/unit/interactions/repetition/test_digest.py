@@ -13,8 +13,10 @@ from fhirpub.fhir.document import extract_attachments
 from fhirpub.fhir.strict_json import dumps, loads
 from fhirpub.interactions.repetition.digest import digest_of, is_same
 from fhirpub.interactions.submission.contained import from_contained
+from fhirpub.interactions.submission.held import Held, read_with
 from fhirpub.interactions.submission.parameters import from_parameters
 from fhirpub.plugin_api import ResourceType, organization, patient
+from fhirpub.testing.samples import new_id
 from tests import bodies
 
 REPORT = ResourceType(
@@ -140,3 +142,19 @@ def test_digests_of_one_form_are_compared(
     first: bytes, second: bytes, *, same: bool | None
 ) -> None:
     assert is_same(first, second) is same
+
+
+def test_a_body_that_refers_to_a_held_patient_has_one_digest_before_and_after_it_is_known() -> (
+    None
+):
+    kept = new_id()
+    body = changed(lambda sent: sent["parameter"].pop(0))
+    report_of = body["parameter"][1]["resource"]
+    report_of["subject"] = {"reference": f"Patient/{kept}"}
+    known = {"resourceType": "Patient", "id": kept, "meta": {"versionId": "1"}}
+    held = Held("patient", f"Patient/{kept}", "subject.reference", dumps(known))
+
+    before = from_parameters(loads(dumps(body)), REPORT)
+    after = read_with(loads(dumps(body)), REPORT, read=from_parameters, held=held)
+
+    assert digest_of(after) == digest_of(before)

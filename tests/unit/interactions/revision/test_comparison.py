@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fhirpub.config.settings import TypeConfig
 from fhirpub.errors import BrokenRule
-from fhirpub.interactions.context import Context
 from fhirpub.interactions.revision.revise import Revised
 from fhirpub.storage.contract import Version
 from tests.bodies import document
@@ -158,6 +155,37 @@ async def test_the_response_to_a_repetition_shows_the_newest_version(
     assert short["meta"]["lastUpdated"] == meta["lastUpdated"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"issued": "2026-11-22T10:05:00Z"},
+        {
+            "text": {
+                "status": "generated",
+                "div": '<div xmlns="http://www.w3.org/1999/xhtml">a</div>',
+            }
+        },
+    ],
+)
+async def test_what_each_version_states_alone_makes_another_one(
+    ward: Ward, report: Version, change: dict[str, Any]
+) -> None:
+    changed = await revised(ward, report, numbered(1), numbered(2), status="preliminary", **change)
+
+    assert (changed.created, changed.version.version) == (True, 2)
+    assert changed.version.members == ()
+
+
+async def test_a_revision_does_not_say_that_the_report_was_created(
+    ward: Ward, report: Version
+) -> None:
+    changed = await revised(ward, report, numbered(1, 7.5), numbered(2))
+    again = await revised(ward, report, numbered(1, 7.5), numbered(2))
+
+    for one in (changed, again):
+        assert [words for words in said(one) if "was created" in words] == []
+
+
 async def test_remarks_follow_what_was_done(ward: Ward, report: Version) -> None:
     changed = await revised(ward, report, numbered(1), numbered(2, subject=None))
 
@@ -252,40 +280,6 @@ async def test_a_status_that_no_update_may_have_is_refused(ward: Ward) -> None:
         assert place == "DiagnosticReport.status"
 
 
-@pytest.mark.parametrize(("state_flow", "is_refused"), [("clinical", True), ("open", False)])
-async def test_only_with_a_clinical_state_flow_a_final_report_stays_final(
-    ward: Ward, monkeypatch: pytest.MonkeyPatch, state_flow: Any, *, is_refused: bool
-) -> None:
-    report = await registered(ward, numbered(1), status="final")
-    context = ward.context
-    flow = {"diagnosticreport": TypeConfig(state_flow=state_flow)}
-    config = replace(context.config, by_type=flow)
-
-    def changed(_ward: Ward) -> Context:
-        return replace(context, config=config)
-
-    monkeypatch.setattr(Ward, "context", property(changed))
-    if is_refused:
-        ((place, _rule),) = await refused(ward, report, numbered(1), status="preliminary")
-        assert place == "DiagnosticReport.status"
-    else:
-        assert (await revised(ward, report, numbered(1), status="preliminary")).created
-
-
-async def test_a_status_that_no_update_may_have_is_refused_once(
-    ward: Ward, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    report = await registered(ward, numbered(1), status="final")
-    context = ward.context
-    flow = {"diagnosticreport": TypeConfig(state_flow="clinical")}
-    config = replace(context.config, by_type=flow)
-    monkeypatch.setattr(Ward, "context", property(lambda _ward: replace(context, config=config)))
-    served = context.types[REPORT]
-    one = min(served.create_statuses - served.update_statuses)
-
-    assert len(await refused(ward, report, numbered(1), status=one)) == 1
-
-
 async def test_a_status_that_must_not_follow_breaks_a_business_rule(ward: Ward) -> None:
     report = await registered(ward, numbered(1), status="final")
 
@@ -303,3 +297,14 @@ async def test_of_a_part_that_differs_the_reference_is_not_named_as_well(
     found = await refused(ward, report, numbered(1), numbered(2), one=numbers)
 
     assert [place for place, _rule in found] == ["patient"]
+
+
+async def test_another_reference_beside_a_part_that_differs_is_named_as_well(
+    ward: Ward, report: Version
+) -> None:
+    numbers = person((HOSPITAL, "x"), (NATIONAL, "1"), name=called("Birch"))
+    subject = {"reference": "Patient/p1", "type": "Patient"}
+
+    found = await refused(ward, report, numbered(1), numbered(2), one=numbers, subject=subject)
+
+    assert [place for place, _rule in found] == ["DiagnosticReport.subject", "patient"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from fhirpub.interactions.revision.comparison import (
     Stored,
@@ -72,6 +73,19 @@ async def test_members_are_those_sent_and_those_referred_to(ward: Ward, report: 
     }
 
 
+async def test_a_result_that_no_reference_leads_to_is_known_when_it_is_sent_again(
+    ward: Ward,
+) -> None:
+    first: dict[str, Any] = {"result": [{"reference": "Observation/r1"}]}
+    report = await registered(ward, numbered(1), numbered(2), **first)
+
+    again = await revised(ward, report, numbered(1), numbered(2), status="preliminary", **first)
+    changed = await revised(ward, report, numbered(1), numbered(2, 7.5), **first)
+
+    assert again.created is False
+    assert [one.version for one in changed.version.members] == [2]
+
+
 def test_a_revision_may_withdraw_what_a_type_brings(ward: Ward) -> None:
     served = ward.context.types[REPORT]
     found = revisable(served)
@@ -92,6 +106,44 @@ async def test_a_report_that_was_moved_stays_with_its_patient(ward: Ward, report
     person_id = ward.tenant.person_id(NATIONAL, "2")
     assert id_of(changed.version) == person_id
     assert [id_of(one) for one in changed.version.members] == [person_id]
+
+
+async def test_results_of_a_report_that_was_moved_are_found_by_its_patient(
+    ward: Ward, report: Version
+) -> None:
+    await ward.moved_to(report, NATIONAL, "2")
+    changed = await revised(ward, report, numbered(1, 7.5), numbered(2))
+
+    (member,) = changed.version.members
+    identifiers = [one for one in json.loads(member.search) if one[0].endswith(".identifier")]
+    assert [one[1:] for one in identifiers] == [["2", NATIONAL]]
+
+
+async def test_a_function_of_events_gets_the_patient_that_a_report_was_moved_to(
+    ward: Ward, report: Version
+) -> None:
+    seen: list[Change] = []
+    moved = await ward.moved_to(report, NATIONAL, "2")
+    newest = await ward.store.latest(ward.tenant.id, report.id)
+    assert newest is not None
+    context = ward.context
+
+    def events(change: Change) -> list[Event]:
+        seen.append(change)
+        return []
+
+    declared = replace(context.types[REPORT], events=events)
+    candidate = candidate_of(ward, body_of(numbered(1), numbered(2), status="final")).version
+    known = {one.id: one for one in newest.members}
+
+    compare(
+        replace(context, types={**context.types, REPORT: declared}),
+        candidate,
+        Stored(newest, report.parts, newest.parts, ward.tenant, known),
+    )
+
+    (change,) = seen
+    assert change.parts["patient"]["id"] == moved.after
 
 
 async def test_a_report_that_was_moved_may_be_sent_with_its_new_patient(

@@ -7,7 +7,12 @@ from dataclasses import replace
 import pytest
 
 from fhirpub.fhir.strict_json import dumps, loads_stored
-from fhirpub.interactions.revision.comparison import Stored, _changed_parts, _unlike_identity
+from fhirpub.interactions.revision.comparison import (
+    Stored,
+    _changed_parts,
+    _fixed_elements,
+    _unlike_identity,
+)
 from fhirpub.plugin_api import IdentifierRule
 from fhirpub.testing.samples import a_version, new_id
 from tests.unit.interactions.patients.people import Ward
@@ -64,3 +69,26 @@ def test_a_part_that_is_left_out_is_no_change(storeless_ward: Ward) -> None:
     assert [
         *_changed_parts(candidate, Stored(candidate, more, more, storeless_ward.tenant, {}))
     ] == []
+
+
+def test_a_part_that_is_left_out_hides_no_other(storeless_ward: Ward) -> None:
+    candidate = candidate_of(storeless_ward, body_of(numbered(1))).version
+    parts = loads_stored(candidate.parts)
+    other = {"resourceType": "Organization", "id": "x"}
+    before = dumps({**parts, "aide": other, "patient": {**parts["patient"], "gender": "other"}})
+
+    found = _changed_parts(candidate, Stored(candidate, before, before, storeless_ward.tenant, {}))
+
+    assert [issue.diagnostics for issue in found] == [
+        "the entry patient differs in gender: it stays as it was registered"
+    ]
+
+
+def test_elements_of_identifiers_are_left_to_the_key(storeless_ward: Ward) -> None:
+    rule = IdentifierRule(elements=("masterIdentifier", "container.identifier"), most=5)
+    declared = replace(storeless_ward.context.types[REPORT], identifier=rule)
+    names = {"masterIdentifier", "identifier", "code", "media"}
+
+    found = _fixed_elements(names, declared)
+
+    assert [issue.expression for issue in found] == [f"{REPORT}.code", f"{REPORT}.media"]

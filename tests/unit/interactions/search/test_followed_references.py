@@ -45,6 +45,13 @@ def test_a_part_is_not_taken_for_the_person_that_it_is_found_by() -> None:
     assert keys(OWN, OF_PERSON) == {PATIENT}
 
 
+def test_references_behind_the_person_that_a_part_is_found_by_are_followed() -> None:
+    assert keys(OWN, OF_PERSON, OF_VISIT, of=(SUBJECTS, VISITS)) == {
+        PATIENT,
+        ("Encounter", VISIT),
+    }
+
+
 @pytest.mark.parametrize(
     ("target", "found"), [("Patient", {("Patient", PERSON)}), ("Group", set()), ("", None)]
 )

@@ -279,3 +279,10 @@ def test_an_order_by_a_part_of_a_name_is_by_the_texts_of_that_part() -> None:
     reading = read(("_sort", "-family"), searched=indexer(declared, member=member))
 
     assert [*reading.order] == [Order("name", descending=True, kind="family")]
+
+
+def test_an_include_may_go_back_from_what_is_included() -> None:
+    reading = read(("_revinclude:iterate", "Observation:encounter"))
+
+    (include,) = reading.included
+    assert (include.iterate, include.reverse) == (True, True)

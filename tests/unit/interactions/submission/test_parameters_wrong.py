@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fhirpub.interactions.submission.parameters import from_wrapped
+from fhirpub.interactions.submission import parameters
+from fhirpub.interactions.submission.parameters import from_parameters, from_wrapped
+from fhirpub.plugin_api import Part
 from tests.unit.interactions.submission.test_parameters_entries import (
     BASIC,
     PANEL,
     PATIENT,
     USUAL,
     entry,
+    observation,
     read,
     sent,
 )
@@ -49,3 +53,19 @@ def test_only_an_attachment_of_the_resource_itself_is_moved_into_it() -> None:
     submission = read(entry("patient", PATIENT), entry("basic", dict(BASIC), **deeper))
 
     assert submission.entry.resource == BASIC
+
+
+def test_entries_of_all_names_that_repeat_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parameters, "MAX_MEMBERS", 3)
+    note = Part(name="note", type="Basic", referred_by="", repeats=True, required=False)
+    declared = replace(PANEL, parts=(*PANEL.parts, note))
+    results = [observation(str(number)) for number in range(2)]
+    notes = [entry("note", {"resourceType": "Basic", "id": f"n{number}"}) for number in range(2)]
+
+    few = from_parameters(sent(*USUAL, *results, *notes[:1]), declared)
+    many = from_parameters(sent(*USUAL, *results, *notes), declared)
+
+    assert few.wrong == []
+    assert [issue.details for issue in many.wrong] == ["entries-too-many"]

@@ -76,6 +76,17 @@ def test_what_only_a_part_needs_goes_into_the_part_without_placeholders() -> Non
     assert submission.parts["patient"].at == "Basic.contained[0]"
 
 
+def test_all_that_only_a_part_needs_goes_into_it() -> None:
+    employer, doctor = contained("Organization", "e"), contained("Practitioner", "d")
+    one = contained("Patient", "p", managingOrganization=to("e"), generalPractitioner=[to("d")])
+    submission = read(body(one, doctor, employer))
+
+    submission.remove_placeholders()
+
+    found = submission.parts["patient"].resource["contained"]
+    assert sorted(each["id"] for each in found) == ["d", "e"]
+
+
 def test_what_no_part_needs_stays_without_placeholders() -> None:
     group = contained("Group", "g")
     submission = read(body(PATIENT, group, focus=to("g")))

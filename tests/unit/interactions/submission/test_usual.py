@@ -12,7 +12,7 @@ from fhirpub.errors import InvalidContent
 from fhirpub.interactions.submission import parameters
 from fhirpub.interactions.submission.record import Submission
 from fhirpub.interactions.submission.usual import read_usual
-from fhirpub.plugin_api import Entry
+from fhirpub.plugin_api import Entry, Part
 from fhirpub.testing.mutations import mutants
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 from tests.bodies import register_body
@@ -100,3 +100,16 @@ def test_a_part_that_need_not_be_there_may_be_missing() -> None:
 def test_a_body_without_the_resource_is_refused_as_before() -> None:
     with pytest.raises(InvalidContent):
         parameters.from_parameters(without(BODY, "diagnosticReport"), DIAGNOSTIC_REPORT)
+
+
+@pytest.mark.parametrize(("local_id", "is_usual"), [("p2", True), ("p1", False)])
+def test_two_parts_of_one_type_are_usual_with_ids_of_their_own(
+    local_id: str, *, is_usual: bool
+) -> None:
+    guardian = Part(name="guardian", type="Patient", referred_by="", required=False)
+    declared = replace(DIAGNOSTIC_REPORT, parts=(*DIAGNOSTIC_REPORT.parts, guardian))
+    body = copy.deepcopy(BODY)
+    resource = {"resourceType": "Patient", "id": local_id}
+    body["parameter"].append({"name": "guardian", "resource": resource})
+
+    assert (read_usual(body, declared) is not None) is is_usual

@@ -223,6 +223,21 @@ def test_an_identifier_of_two_persons_is_remarked_where_its_system_names_persons
     assert said not in {issue.diagnostics for issue in remarks(body) or ()}
 
 
+def test_an_identifier_of_two_persons_is_remarked_beside_other_remarks() -> None:
+    config = replace(Config(), patients=PatientsConfig(person_systems=[KEY]))
+    context = create_context(config, clock=lambda: 1_800_000_000_000)
+    two = [{"system": KEY, "value": value} for value in ("1", "2")]
+
+    def change(body: dict[str, Any]) -> None:
+        entry(body, 0).update(identifier=two)
+        entry(body, 2).update(encounter={"reference": "Encounter/nowhere"})
+
+    found = {issue.diagnostics for issue in remarks(changed(change), context) or ()}
+
+    assert f"has 2 identifiers in {KEY}: none of them stands for the person" in found
+    assert [one for one in found if one.startswith("refers to nothing that is held here")]
+
+
 def test_an_organization_in_the_namespace_of_others_is_looked_at() -> None:
     systems = changed(
         lambda body: entry(body, 1).update(
@@ -264,3 +279,29 @@ def test_the_rules_of_the_type_itself_are_asked(severity: Literal["warning", "er
     remarked = remarks(register_body("A-1"), context)
 
     assert remarked == (None if severity == "error" else [KNOWN, found])
+
+
+def test_rules_between_elements_are_asked_of_the_parts_of_a_plain_report() -> None:
+    period = {"start": "2026-11-21", "end": "2026-11-20"}
+    body = changed(lambda one: entry(one, 0).update(name=[{"family": "Ash", "period": period}]))
+    submission = from_parameters(loads(dumps(body)), FAST.types[TYPE])
+    take_documents(submission)
+    find_plain(submission, FAST)
+
+    assert submission.entry.is_plain
+    assert remarks(body) is None
+
+
+@pytest.mark.parametrize(("element", "is_right"), [({}, True), ({"nickname": "a"}, False)])
+def test_a_contained_resource_without_a_schema_is_looked_at(
+    element: dict[str, Any], *, is_right: bool
+) -> None:
+    device = {"resourceType": "Device", "id": "d", **element}
+
+    def change(body: Body) -> None:
+        entry(body, 2).update(contained=[device], imagingStudy=[{"reference": "#d"}])
+
+    body = changed(change)
+
+    assert (remarks(body) is not None) is is_right
+    assert alike(body)
