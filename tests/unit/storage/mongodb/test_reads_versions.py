@@ -124,6 +124,33 @@ async def test_documents_are_found_however_many_are_asked_for(
     assert await shared.blobs(OTHER, names) == {}
 
 
+async def test_all_documents_are_found_where_versions_hold_many(shared: MongoStore) -> None:
+    attached = tuple(a_blob() for _ in range(35))
+    names = [blob.sha256 for blob in attached]
+    await shared.add(LAB, a_version(documents=tuple(names[:20]), attached=attached[:20]))
+    await shared.add(LAB, a_version(documents=tuple(names[20:]), attached=attached[20:]))
+
+    found = await shared.blobs(LAB, names)
+
+    assert {name: blob.data for name, blob in found.items()} == {
+        blob.sha256: blob.data for blob in attached
+    }
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_document_of_the_size_of_small_ones_comes_with_its_bytes(
+    shared: MongoStore, more: int
+) -> None:
+    blob = a_blob(os.urandom(SMALL_BYTES + more))
+    await shared.add(LAB, a_version(documents=(blob.sha256,)), [blob])
+
+    (known,) = (await shared.blobs(LAB, [blob.sha256])).values()
+
+    assert known.size == SMALL_BYTES + more
+    assert (known.data is None) is bool(more)
+    assert await shared.whole_blob(LAB, known) == blob
+
+
 @pytest.mark.parametrize(
     ("start", "stop"),
     [

@@ -111,6 +111,19 @@ async def test_a_newer_database_is_refused_if_this_release_must_not_use_it(
         await prepare(shared._database)
 
 
+async def test_a_database_that_a_newer_release_upgrades_at_the_same_time_is_refused(
+    shared: MongoStore, made: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def upgraded_by_another(_database: object) -> None:
+        mark(made, version=NEWER, usable_from=NEWER)
+
+    monkeypatch.setattr(schema, "_upgrade", upgraded_by_another)
+    mark(made, version=SCHEMA_VERSION - 1)
+
+    with pytest.raises(ConfigurationError, match=f"{NEWER} of a newer release"):
+        await prepare(shared._database)
+
+
 async def test_a_newer_database_without_an_index_that_this_release_needs_is_refused(
     shared: MongoStore, made: Database
 ) -> None:
