@@ -101,8 +101,9 @@ async def test_what_came_after_such_a_block_is_sealed_behind_it(
 async def test_what_a_block_holds_is_released_by_the_next_read(
     store: Store, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.add(LAB, a_version(audit=WRITE))
-    await store.add_audit_records({LAB: READ})
+    for _ in range(3):
+        await store.add(LAB, a_version(audit=WRITE))
+        await store.add_audit_records({LAB: READ})
     await stop_before_the_release(store, monkeypatch)
 
     unsealed = await read_unsealed(store)

@@ -12,7 +12,6 @@ from fhirpub.storage.contract import SMALL_BYTES, Version
 from fhirpub.storage.id_search import FEW
 from fhirpub.storage.mongodb.documents import PIECE_BYTES
 from fhirpub.storage.mongodb.store import MongoStore
-from fhirpub.testing.contracts.erasure.content import a_tombstone
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import query
 from fhirpub.testing.contracts.store.records import a_blob
@@ -188,43 +187,3 @@ async def test_a_scan_goes_through_the_versions_of_all_tenants_by_their_keys(
     assert await shared.scan(after=(first.id, 0), limit=2) == [(LAB, first), (LAB, second)]
     assert (await shared.scan(after=(first.id, 1), limit=1)) == [(LAB, second)]
     assert (await shared.scan(after=(other.id, 0), limit=1)) == [(OTHER, other)]
-
-
-@pytest.mark.parametrize("is_member", [False, True])
-async def test_other_search_values_are_those_of_one_version_of_its_tenant(
-    shared: MongoStore, *, is_member: bool
-) -> None:
-    before, after = b'[["code","a",""]]', b'[["code","b",""]]'
-    member, carrier = a_result(search=before), a_version(search=before)
-    carrier = replace(carrier, members=(replace(member, updated=carrier.updated),))
-    await shared.add(LAB, carrier)
-    changed, kept = (member.id, carrier.id) if is_member else (carrier.id, member.id)
-
-    await shared.replace_search(OTHER, changed, 1, after)
-    await shared.replace_search(LAB, changed, 2, after)
-    await shared.replace_search(LAB, new_id(), 1, after)
-    for id_ in (changed, kept):
-        found = await shared.latest(LAB, id_)
-        assert found is not None
-        assert found.search == before
-
-    await shared.replace_search(LAB, changed, 1, after)
-
-    replaced, other = await shared.latest(LAB, changed), await shared.latest(LAB, kept)
-    assert replaced is not None
-    assert other is not None
-    assert (replaced.search, other.search) == (after, before)
-
-
-async def test_an_erased_version_gets_no_search_values(shared: MongoStore) -> None:
-    version = a_version(search=b"[]")
-    tombstone = a_tombstone(version)
-    await shared.add(LAB, version)
-    await shared.add(LAB, tombstone)
-    await shared.erase_versions(LAB, tombstone)
-
-    await shared.replace_search(LAB, version.id, 1, b'[["code","a",""]]')
-
-    erased = await shared.version(LAB, version.id, 1)
-    assert erased is not None
-    assert erased.search == b"[]"

@@ -105,6 +105,18 @@ async def test_keys_are_those_of_an_environment_oldest_first_and_sealed(
     assert all(is_sealed(stored[key.kid]) for key in (first, second, theirs))
 
 
+async def test_a_key_that_was_retired_keeps_its_time_when_another_is(store: MongoStore) -> None:
+    environment = new_id()
+    first, second, third = (
+        a_key(kid, environment=environment, created=created)
+        for kid, created in (("1", 10), ("2", 20), ("3", 30))
+    )
+    for new, expected in ((first, []), (second, ["1"]), (third, ["2"])):
+        assert await store.rotate_signing_key(new, expected=expected)
+
+    assert [key.retired for key in await store.signing_keys(environment)] == [20, 30, None]
+
+
 async def test_a_rotation_retires_the_keys_of_its_environment_that_are_expected(
     store: MongoStore,
 ) -> None:
