@@ -49,7 +49,7 @@ async def test_versions_are_read_by_their_tenant_whatever_their_size(
 
 @pytest.mark.parametrize("body", [b"{}", LARGE], ids=["small", "large"])
 async def test_members_are_read_as_resources_of_their_own(shared: MongoStore, body: bytes) -> None:
-    member = a_result(body=body)
+    member = a_result(body=body, search=b'[["code","a",""]]')
     later = replace(member, version=2, body=body + b" ")
     version = a_version(members=(member, a_result()))
     await shared.add(LAB, version)

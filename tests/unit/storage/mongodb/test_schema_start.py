@@ -56,6 +56,16 @@ async def test_a_database_of_another_program_is_refused_and_left_alone(
     assert [*database[name].find({})] == [{"_id": 1}]
 
 
+async def test_what_a_server_keeps_of_a_database_is_not_another_program_s(
+    shared: MongoStore, database: Database
+) -> None:
+    database["system.js"].insert_one({"_id": "f", "value": 1})
+
+    await prepare(shared._database.client[database.name])
+
+    assert version_of(database) == OWN
+
+
 async def test_a_database_gets_its_version_no_keys_and_all_indexes(
     shared: MongoStore, made: Database
 ) -> None:

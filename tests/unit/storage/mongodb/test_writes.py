@@ -288,3 +288,12 @@ async def test_keys_that_are_taken_are_no_news(batch: Batch) -> None:
         await batch.commit(ours)
 
     assert logs == []
+
+
+async def test_what_was_refused_for_another_reason_is_not_taken_for_added(batch: Batch) -> None:
+    wrong, right = an_addition(), an_addition()
+    batch.versions.failures = [refused(121), refused(121)]
+
+    assert await batch.commit(wrong, right) == ["outcome unknown", True]
+    assert batch.versions.looked == [[{"id": wrong.key[0], "version": 1}]] * 2
+    assert batch.stored.counted == [(LAB, right.stored)]
