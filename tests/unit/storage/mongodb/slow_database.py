@@ -61,7 +61,7 @@ class Database:
     def pieces(self) -> Collection:
         return self[schema.PIECE]
 
-    def opened(self, seconds: float = 120) -> Opened:
+    def opened(self, seconds: float = 30) -> Opened:
         return Opened(self, _STANDALONE, seconds)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import MAX_CHUNK_BYTES, SMALL_BYTES, BlobInfo
 from fhirpub.storage.mongodb import reads
-from fhirpub.storage.mongodb.documents import PIECE_BYTES
+from fhirpub.storage.mongodb.documents import NOT_SHOWN, PIECE_BYTES
 from fhirpub.storage.mongodb.reads import Reads, shares_of
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id
 from tests.unit.storage.mongodb.answers import Found
@@ -38,6 +38,10 @@ class Collections:
         self.asked.append((wanted, shown, options))
         found = self._documents.get(str(wanted.get("_id")))
         return Found([found] if found else [])
+
+    def aggregate(self, pipeline: list[dict[str, Any]], **options: Any) -> Found:
+        self.asked.append((pipeline, options))
+        return Found([])
 
     async def answer(self, look: Any) -> Any:
         return await look()
@@ -210,6 +214,24 @@ async def test_few_documents_are_looked_for_by_their_tenant_and_name(
     assert await one.blobs(LAB, [f"{number:064x}" for number in range(40)]) == {}
     assert asked[0] == {f"{LAB}/{_NAME}"}
     assert len(asked[1]) == 40
+
+
+async def test_what_many_ask_for_comes_without_members_and_if_it_is_small() -> None:
+    collections, resource_id = Collections(), new_id()
+    one = collections.reads()
+
+    await one.latest(LAB, resource_id)
+    await one.latest_public(LAB, resource_id)
+    await one.version(LAB, resource_id, 3)
+
+    pipelines = [pipeline for pipeline, _options in collections.asked]
+    assert [pipeline[-1] for pipeline in pipelines] == [reads._IF_SMALL] * 3
+    left_out = [
+        stage["$unset"] for pipeline in pipelines for stage in pipeline if "$unset" in stage
+    ]
+    shown = [f"newest.{name}" for name in ("members", *NOT_SHOWN)]
+    assert left_out == [["newest.members"], shown, "members"]
+    assert [options for _, options in collections.asked] == [{"hint": "version_key"}] * 3
 
 
 def test_what_many_ask_for_has_its_bytes_only_if_they_are_few() -> None:
