@@ -128,6 +128,21 @@ async def test_what_no_block_holds_is_not_released_with_what_one_holds(
     assert database[schema.VERSION].count_documents({"unsealed": True}) == 1
 
 
+async def test_ends_that_are_needed_are_read_although_nothing_waits(store: Store) -> None:
+    await store.add_audit_records({LAB: READ})
+    await seal_all(store)
+    await store.add_audit_records({OTHER: READ})
+
+    unsealed = await store.unsealed_audit(limit=9, tenants=[LAB, "new"])
+
+    assert dict(unsealed.ends) == {
+        LAB: await store.audit_end(LAB),
+        OTHER: (0, b""),
+        "new": (0, b""),
+    }
+    assert (await store.audit_end(LAB))[0] == 1
+
+
 # Pages
 
 

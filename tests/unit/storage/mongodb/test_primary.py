@@ -165,6 +165,18 @@ async def test_a_proof_that_fails_is_unavailable_with_its_reason() -> None:
     assert await primary.verified_term() == ("a", 1)
 
 
+async def test_a_proof_has_a_deadline_of_its_own_and_not_that_of_the_first_caller() -> None:
+    server, left = Server(), list[float | None]()
+    server.before_a_proof.append(lambda: left.append(pymongo._csot.remaining()))
+
+    with pymongo.timeout(100):
+        await server.primary(seconds=1_000).verified_term()
+
+    (seconds,) = left
+    assert seconds is not None
+    assert seconds > 300
+
+
 async def test_a_caller_that_goes_away_ends_no_proof_of_others() -> None:
     server = Server()
     primary = server.primary()
