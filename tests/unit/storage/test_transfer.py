@@ -482,7 +482,9 @@ async def test_networks_that_the_target_has_otherwise_stay_and_are_named(
     assert await target.clients() == [other]
 
 
-async def test_revoked_tokens_used_assertions_and_last_uses_are_copied(source: Store, target: Store) -> None:
+async def test_revoked_tokens_used_assertions_and_last_uses_are_copied(
+    source: Store, target: Store
+) -> None:
     await fill(source)
     (client,) = await source.clients()
     tokens = [RevokedToken(client.id, str(number), number) for number in range(3)]

@@ -24,7 +24,7 @@ _TURNS = 20
 
 
 class Slow:
-    """A database that answers nothing until it is let go, and counts what waits for it."""
+    """A database that answers nothing until it is released, and counts what waits for it."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -104,7 +104,7 @@ async def test_reads_beyond_those_of_a_tenant_wait_and_another_tenant_does_not(
 
 
 class Searches:
-    """Pages that are found once they are let go."""
+    """Pages that are found once they are released."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []

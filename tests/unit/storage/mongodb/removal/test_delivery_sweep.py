@@ -40,7 +40,7 @@ async def put(store: MongoStore, of: str, count: int, **changes: Any) -> None:
 
 
 async def sweep(store: MongoStore, **changes: int) -> int:
-    """Sweep what is told, and nothing else."""
+    """Sweep what is given, and nothing else."""
     return await store.sweep_deliveries(**{"delivered": 0, "dead": 0, "open_": 0, **changes})
 
 

@@ -14,7 +14,7 @@ from tests.unit.storage.mongodb.search.found import Versions, newest, places
 
 
 class Held(Found):
-    """A cursor whose documents come once they are let go."""
+    """A cursor whose documents come once they are released."""
 
     def __init__(self, found: list[dict[str, Any]], gate: asyncio.Event) -> None:
         super().__init__(found)
