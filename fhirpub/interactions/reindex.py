@@ -26,6 +26,9 @@ from fhirpub.storage.store import Store
 from fhirpub.tenant import Tenant
 
 _PAGE = 100
+_SIDE_BY_SIDE = 500
+"""So many values are replaced together: a page may have thousands of members, more than a store
+lets wait."""
 
 _log = logger()
 
@@ -99,15 +102,16 @@ async def _reindex(
     _log.info("reindex started", types=" ".join(sorted(searched)))
     after, before, changed = ("", 0), _Before(), 0
     while page := await store.scan(after=after, limit=_PAGE):
-        replacing = []
-        for tenant_id, version in page:
-            tenant = tenants.get(tenant_id)
-            if tenant is None:
-                continue
-            for one, search in _values(version, searched, before, tenant):
-                if search != one.search:
-                    replacing.append(store.replace_search(tenant_id, one.id, one.version, search))
-        await asyncio.gather(*replacing)
+        replacing = [
+            (tenant_id, one.id, one.version, search)
+            for tenant_id, version in page
+            if (tenant := tenants.get(tenant_id)) is not None
+            for one, search in _values(version, searched, before, tenant)
+            if search != one.search
+        ]
+        for start in range(0, len(replacing), _SIDE_BY_SIDE):
+            some = replacing[start : start + _SIDE_BY_SIDE]
+            await asyncio.gather(*(store.replace_search(*one) for one in some))
         changed += len(replacing)
         after = (page[-1][1].id, page[-1][1].version)
     _log.info("reindex finished", versions=changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -110,6 +110,28 @@ class ClientActivity(ABC):
 
         Returns:
             The number of assertions deleted.
+        """
+
+    @abstractmethod
+    async def used_assertions(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> Sequence[UsedAssertion]:
+        """Return used assertions that were not swept, in the order of (owner, jti).
+
+        Args:
+            after: Return only assertions behind this owner and id, both ordered by characters.
+            limit: The maximum number of assertions.
+
+        Returns:
+            The assertions; empty only if there are no more.
+        """
+
+    @abstractmethod
+    async def put_used_assertions(self, used: Collection[UsedAssertion]) -> None:
+        """Record that assertions were used, however many an owner has; for copies.
+
+        Args:
+            used: The assertions. Of several ends of one assertion the latest remains.
         """
 
     @abstractmethod

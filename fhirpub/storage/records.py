@@ -200,7 +200,8 @@ class Page:
         versions: The versions on this page.
         total: The number of matches on all pages; None if there are more than were to be counted,
             or if none were to be counted.
-        more: Whether another page follows.
+        more: Whether another page follows. Then this one has at least one version, behind the last
+            of which the other begins.
     """
 
     versions: tuple[Version, ...]

@@ -27,7 +27,7 @@ from fhirpub.sealed import is_sealed
 from fhirpub.storage.contract import Client, SigningKey, Version
 from fhirpub.storage.erasure.tombstones import is_emptied, is_erased
 from fhirpub.storage.store import Store
-from fhirpub.storage.transfer_orders import copy_erasures, copy_quotas, rules_of_keys
+from fhirpub.storage.transfer_orders import copy_erasures, copy_quotas, copy_uses, rules_of_keys
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
 from fhirpub.tenant import Tenant
 
@@ -279,7 +279,7 @@ async def _copy_access(source: Store, target: Store) -> list[str]:
         kept += await _settle_client(client, target)
         for token in await source.revoked_tokens(client.id):
             await target.revoke_token(token, most=sys.maxsize)
-    await target.put_client_uses(await source.client_uses())
+    await copy_uses(source, target)
     for environment in ENVIRONMENTS:
         kept += await _copy_signing_keys(environment, source, target)
     return kept

@@ -1,6 +1,6 @@
 """From one store into another: what operators ordered, which is quotas, erasures and holds.
 
-And by which rules the keys in it were made.
+And what clients did, and by which rules the keys in it were made.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from fhirpub.storage.contract import KEY_RULES
 from fhirpub.storage.erasure.contract import Erasure, erasures_of
 from fhirpub.storage.store import Store
 
+_PAGE = 1_000
 _OF_TWO = '{"rule":"that of two stores"}'
 
 
@@ -40,6 +41,18 @@ async def _repeat(erasure: Erasure, target: Store) -> None:
     await target.put_erasure(replace(erasure, version=number, finished=None))
     while tombstone and await target.erase_versions(erasure.tenant, tombstone):
         pass
+
+
+async def copy_uses(source: Store, target: Store) -> None:
+    """Copy when clients were last used, and the assertions that the target must not accept again.
+
+    These are those that were used in the source (ADR 38).
+    """
+    await target.put_client_uses(await source.client_uses())
+    after = ("", "")
+    while page := await source.used_assertions(after=after, limit=_PAGE):
+        await target.put_used_assertions(page)
+        after = (page[-1].owner, page[-1].jti)
 
 
 async def copy_quotas(source: Store, target: Store) -> list[str]:

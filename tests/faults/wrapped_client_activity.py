@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fhirpub.storage.client_activity_contract import (
     AssertionUse,
@@ -32,6 +32,14 @@ class ClientActivityWrapper(ClientActivity):
 
     async def sweep_used_assertions(self, *, before: int) -> int:
         return await self.inner.sweep_used_assertions(before=before)
+
+    async def used_assertions(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> Sequence[UsedAssertion]:
+        return await self.inner.used_assertions(after=after, limit=limit)
+
+    async def put_used_assertions(self, used: Collection[UsedAssertion]) -> None:
+        await self.inner.put_used_assertions(used)
 
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:
         await self.inner.put_client_uses(uses)

@@ -43,7 +43,8 @@ class Erased:
         versions: The number of versions.
         members: The number of members, such as results.
         documents: The number of documents that are deleted, or are to be.
-        documents_kept: The number of documents that stay, since other resources refer to them.
+        documents_kept: The number of documents that stay, since other resources refer to them, or
+            this one does, which was registered again.
         documents_later: The number of documents that the next sweep deletes.
         deliveries: The number of deliveries whose content was removed.
         bytes: The size of what was erased, without documents that have records of their own.
@@ -242,10 +243,11 @@ class Eraser:
 
     async def _erase_documents(self, extent: Extent, erased: Erased) -> None:
         names, tenant = extent.documents, self.tenant.id
-        kept = await self.store.shared_documents(tenant, names, besides=[extent.id])
         erased.documents = await self.store.erase_documents(tenant, names)
+        # Of this resource, too: versions above its tombstone may refer to the same documents.
+        kept = await self.store.shared_documents(tenant, names, besides=())
         erased.documents_kept = len(kept)
-        erased.documents_later = len(names) - len(kept) - erased.documents
+        erased.documents_later = max(0, len(names) - len(kept) - erased.documents)
 
     async def _erase_deliveries(self, begun: Begun) -> bool:
         """Remove content from deliveries, also what receivers respond to those on their way.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError
@@ -15,7 +15,7 @@ from fhirpub.storage.client_activity_contract import (
 )
 from fhirpub.storage.mongodb.collections import OnDatabase
 from fhirpub.storage.mongodb.errors import within
-from fhirpub.storage.mongodb.schema import CLIENT_USE, REVOKED_TOKEN, USED_ASSERTION
+from fhirpub.storage.mongodb.schema import BY_ID, CLIENT_USE, REVOKED_TOKEN, USED_ASSERTION
 
 
 class MongoClientActivity(OnDatabase, ClientActivity):
@@ -45,8 +45,7 @@ class MongoClientActivity(OnDatabase, ClientActivity):
             return int((await self._collection(REVOKED_TOKEN).delete_many(old)).deleted_count)
 
     async def use_assertion(self, used: UsedAssertion, *, now: int, most: int) -> AssertionUse:
-        # By the field of the key, so that concurrent uses meet at one key, whatever the text is.
-        key = {"owner": used.owner, "jti": used.jti}
+        key = _key_of(used)
         async with within(self._deadline):
             assertions = self._collection(USED_ASSERTION)
             live = {"owner": used.owner, "until": {"$gt": now}}
@@ -63,6 +62,28 @@ class MongoClientActivity(OnDatabase, ClientActivity):
             old = {"until": {"$lt": before}}
             return int((await self._collection(USED_ASSERTION).delete_many(old)).deleted_count)
 
+    async def used_assertions(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> Sequence[UsedAssertion]:
+        owner, jti = after
+        behind = {"_id": {"$gt": {"owner": owner, "jti": jti}}}
+        in_order = [("_id", 1)]
+        found = await self._list(USED_ASSERTION, behind, sort=in_order, limit=limit, hint=BY_ID)
+        return [UsedAssertion(d["owner"], d["jti"], d["until"]) for d in found]
+
+    async def put_used_assertions(self, used: Collection[UsedAssertion]) -> None:
+        writes = [
+            UpdateOne(
+                {"_id": _key_of(one)},
+                {"$setOnInsert": _key_of(one), "$max": {"until": one.until}},
+                upsert=True,
+            )
+            for one in used
+        ]
+        if writes:
+            async with within(self._deadline):
+                await self._collection(USED_ASSERTION).bulk_write(writes, ordered=False)
+
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:
         writes = [
             UpdateOne({"_id": client}, {"$max": {"used": used}}, upsert=True)
@@ -74,3 +95,8 @@ class MongoClientActivity(OnDatabase, ClientActivity):
 
     async def client_uses(self) -> Mapping[str, int]:
         return {found["_id"]: found["used"] for found in await self._list(CLIENT_USE, {})}
+
+
+def _key_of(used: UsedAssertion) -> dict[str, str]:
+    """Return the key of an assertion: concurrent uses meet at it, whatever the texts are."""
+    return {"owner": used.owner, "jti": used.jti}

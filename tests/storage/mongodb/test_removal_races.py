@@ -21,6 +21,7 @@ from fhirpub.testing.store_contract import (
     a_blob,
     a_version,
     keep,
+    query,
     wait_for_stored_bytes,
 )
 from tests.storage.mongodb.helpers import COMMANDS, Database
@@ -221,6 +222,20 @@ async def test_an_erasure_reads_through_indexes(store: Store) -> None:
 
     hints = {each[each["command"]]: each["hint"] for each in sent if "hint" in each}
     assert hints == {schema.VERSION: schema.VERSION_KEY, schema.DELIVERY: schema.BY_ID}
+
+
+async def test_a_page_that_is_erased_while_it_is_read_is_not_one_without_an_end(
+    store: Store, database: Database, then: Then
+) -> None:
+    kept, gone = a_version(updated=1), a_version(updated=2)
+    for version in (kept, gone):
+        await store.add(LAB, version)
+    erased = {"$set": {"type": "!DiagnosticReport"}}
+    then("aggregate", lambda: database[schema.VERSION].update_one({"id": gone.id}, erased))
+
+    page = await store.search(LAB, query(limit=1))
+
+    assert ([each.id for each in page.versions], page.total, page.more) == ([kept.id], 1, False)
 
 
 # Deliveries

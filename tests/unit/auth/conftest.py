@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -157,6 +157,16 @@ class MemoryAccess(CredentialStore):
         for key in old:
             del self.used[key]
         return len(old)
+
+    async def used_assertions(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> Sequence[UsedAssertion]:
+        await self._turn()
+        return [one for key, one in sorted(self.used.items()) if key > after][:limit]
+
+    async def put_used_assertions(self, used: Collection[UsedAssertion]) -> None:
+        await self._turn()
+        self.used |= {(one.owner, one.jti): one for one in used}
 
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:
         await self._turn()

@@ -113,5 +113,6 @@ def test_defaults_are_those_that_are_documented() -> None:
         "scan": {"after": ("", 0), "limit": 100},
         "scan_deliveries": {"after": ("", 0), "limit": 100},
         "unsealed_audit": {"tenants": ()},
+        "used_assertions": {"after": ("", ""), "limit": 1_000},
         "waiting": {"after": 0, "limit": 1_000},
     }

@@ -26,7 +26,7 @@ from fhirpub.auth.tenants import change_tenant
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.runtime.clock import now_ms
-from fhirpub.storage.client_activity_contract import RevokedToken
+from fhirpub.storage.client_activity_contract import AssertionUse, RevokedToken, UsedAssertion
 from fhirpub.storage.contract import Blob, BlobInfo, Client, ClientSecret, Version
 from fhirpub.storage.criteria import TimeMatch, encode
 from fhirpub.storage.quota_contract import QuotaOverride
@@ -482,7 +482,7 @@ async def test_networks_that_the_target_has_otherwise_stay_and_are_named(
     assert await target.clients() == [other]
 
 
-async def test_revoked_tokens_and_the_last_use_of_clients_are_copied(
+async def test_revoked_tokens_used_assertions_and_last_uses_are_copied(
     source: Store, target: Store
 ) -> None:
     await fill(source)
@@ -491,12 +491,15 @@ async def test_revoked_tokens_and_the_last_use_of_clients_are_copied(
     for revoked in tokens:
         await source.revoke_token(revoked, most=3)
     await source.put_client_uses({client.id: 5})
+    used = UsedAssertion(client.id, "a", NOW)
+    await source.use_assertion(used, now=1, most=3)
 
     for _ in range(2):
         await transfer(source, target)
 
     assert await target.revoked_tokens(client.id) == tokens
     assert dict(await target.client_uses()) == {client.id: 5}
+    assert await target.use_assertion(used, now=1, most=3) is AssertionUse.REPEATED
 
 
 async def test_a_secret_that_was_rotated_in_the_target_stays(source: Store, target: Store) -> None:

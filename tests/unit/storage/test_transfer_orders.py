@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.storage import transfer_orders
+from fhirpub.storage.client_activity_contract import AssertionUse, UsedAssertion
 from fhirpub.storage.contract import Version
 from fhirpub.storage.erasure import contract
 from fhirpub.storage.erasure.contract import Erasure, Hold
 from fhirpub.storage.erasure.tombstones import is_emptied
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.storage.transfer_orders import copy_erasures, copy_quotas, rules_of_keys
+from fhirpub.storage.transfer_orders import copy_erasures, copy_quotas, copy_uses, rules_of_keys
 from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.erasure.content import a_tombstone, an_erasure
 from fhirpub.testing.samples import LAB, OTHER, REPORT, a_version, successor
@@ -304,3 +306,34 @@ def test_rules_of_a_release_that_had_none_of_keys_are_none(text: str) -> None:
     for one, other in ((text, rules), (rules, text)):
         assert json.loads(rules_of_keys(one, other)) == {"identifier of Media": "m"}
     assert rules_of_keys(text, text) == "{}"
+
+
+# What clients did
+
+
+async def test_an_assertion_that_the_source_has_accepted_is_refused_by_a_copy(
+    source: SqliteStore, target: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer_orders, "_PAGE", 2)
+    used = [UsedAssertion(owner, jti, 9) for owner in ("a", "b") for jti in ("1", "2", "3")]
+    for one in used:
+        await source.use_assertion(one, now=1, most=10)
+    own = UsedAssertion("a", "0", 9)
+    await target.use_assertion(own, now=1, most=10)
+
+    for _ in range(2):
+        await copy_uses(source, target)
+
+    assert await target.used_assertions() == [own, *used]
+    assert await target.use_assertion(used[-1], now=1, most=10) is AssertionUse.REPEATED
+
+
+async def test_the_latest_use_of_a_client_is_copied(
+    source: SqliteStore, target: SqliteStore
+) -> None:
+    await source.put_client_uses({"a": 5, "b": 6})
+    await target.put_client_uses({"b": 9})
+
+    await copy_uses(source, target)
+
+    assert dict(await target.client_uses()) == {"a": 5, "b": 9}

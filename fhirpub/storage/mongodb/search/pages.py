@@ -68,12 +68,16 @@ class Pages:
 
     async def search(self, tenant: str, query: SearchQuery) -> Page:
         """Return a page; raises SearchTooCostly and Throttled."""
-        found, total = await self._find(tenant, query)
-        # Versions never change: what the page consists of is settled already, but for erasures.
-        async with self._pages.turn(tenant, seconds=self._most_seconds):
-            read = await self._page_of(found[: query.limit], query.needed_values)
-        versions = tuple(version for version in read if not is_erased(version))
-        return Page(versions, capped_total(total, query), more=len(found) > len(versions))
+        while True:
+            found, total = await self._find(tenant, query)
+            # Versions never change: what a page consists of is settled already, but for erasures.
+            async with self._pages.turn(tenant, seconds=self._most_seconds):
+                read = await self._page_of(found[: query.limit], query.needed_values)
+            versions = tuple(version for version in read if not is_erased(version))
+            more = len(found) > len(read)
+            if versions or not more:
+                return Page(versions, capped_total(total, query), more=more)
+            # All of it was erased since: nothing would say where the next page begins.
 
     async def read_alone(self, tenant: str, place: Document) -> Version:
         """Return an existing version; raises Throttled."""

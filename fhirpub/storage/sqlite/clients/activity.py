@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -45,6 +45,16 @@ class SqliteClientActivity(DatabaseMixin, ClientActivity):
 
     async def sweep_used_assertions(self, *, before: int) -> int:
         return await self._execute(sql.SWEEP_USED, (before,))
+
+    async def used_assertions(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> Sequence[UsedAssertion]:
+        rows = await self._fetch_in_thread(sql.USED, (*after, limit))
+        return [UsedAssertion(*row) for row in rows]
+
+    async def put_used_assertions(self, used: Collection[UsedAssertion]) -> None:
+        rows = [(one.owner, one.jti, one.until) for one in used]
+        await self._open.write(lambda connection: connection.executemany(sql.PUT_USED, rows))
 
     async def put_client_uses(self, uses: Mapping[str, int]) -> None:
         await self._execute(sql.PUT_USES, (orjson.dumps(dict(uses)).decode(),))

@@ -39,6 +39,14 @@ SWEEP_REVOKED = "DELETE FROM revoked_token WHERE until < ?"
 
 COUNT_USED = "SELECT count(*) FROM used_assertion WHERE owner = ? AND until > ?"
 USE = "INSERT INTO used_assertion (owner, jti, until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+USED = """
+    SELECT owner, jti, until FROM used_assertion
+        WHERE (owner, jti) > (?, ?) ORDER BY owner, jti LIMIT ?
+"""
+PUT_USED = """
+    INSERT INTO used_assertion (owner, jti, until) VALUES (?, ?, ?)
+        ON CONFLICT (owner, jti) DO UPDATE SET until = max(until, excluded.until)
+"""
 SWEEP_USED = "DELETE FROM used_assertion WHERE until < ?"
 
 PUT_USES = """

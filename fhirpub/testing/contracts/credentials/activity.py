@@ -149,6 +149,43 @@ class ClientActivityContract:
         assert await store.use_assertion(kept, now=1, most=_MOST) is AssertionUse.REPEATED
         assert await store.use_assertion(swept, now=1, most=_MOST) is AssertionUse.FIRST
 
+    async def test_used_assertions_are_listed_in_the_order_of_owner_and_id(
+        self, store: Store, reader: Store
+    ) -> None:
+        keys = [("b", "a"), ("a", "z"), ("a", "B"), ("a/b", "a"), ("\u00e9", "1"), ("a", "b")]
+        used = [UsedAssertion(owner, jti, 7) for owner, jti in keys]
+        for one in used:
+            await store.use_assertion(one, now=1, most=_MOST)
+
+        assert await reader.used_assertions() == sorted(used, key=lambda one: (one.owner, one.jti))
+
+    async def test_used_assertions_are_listed_page_by_page(self, store: Store) -> None:
+        used = [UsedAssertion(owner, jti, 7) for owner in ("a", "b") for jti in ("x", "y", "z")]
+        await store.put_used_assertions(used)
+
+        first = await store.used_assertions(limit=2)
+        second = await store.used_assertions(after=("a", "y"), limit=2)
+
+        assert (first, second) == (used[:2], used[2:4])
+        assert await store.used_assertions(after=("b", "z"), limit=2) == []
+
+    async def test_an_assertion_that_was_copied_is_not_accepted_again(
+        self, store: Store, reader: Store
+    ) -> None:
+        used = [UsedAssertion("ward", str(number), 7) for number in range(_MOST + 1)]
+        await store.put_used_assertions(used)
+
+        assert [await reader.use_assertion(one, now=1, most=100) for one in used] == [
+            AssertionUse.REPEATED
+        ] * len(used)
+
+    async def test_of_a_copied_assertion_the_later_end_remains(self, store: Store) -> None:
+        for until in (7, 9, 8):
+            await store.put_used_assertions([UsedAssertion("ward", "a", until)])
+
+        assert await store.used_assertions() == [UsedAssertion("ward", "a", 9)]
+        await store.put_used_assertions([])
+
     async def test_the_latest_use_of_a_client_remains(
         self, store: Store, other_store: Store, reader: Store
     ) -> None:

@@ -190,6 +190,19 @@ class ErasedContentContract:
         assert await store.erase_documents(LAB, [blob.sha256]) == 1
         assert await reader.blobs(LAB, [blob.sha256]) == {}
 
+    async def test_a_document_that_another_version_holds_is_not_gone(
+        self, store: Store, reader: Store
+    ) -> None:
+        blob = a_blob()
+        first, other = (a_version(documents=(blob.sha256,), attached=(blob,)) for _ in range(2))
+        for version in (first, other):
+            await store.add(LAB, version)
+
+        await erase(store, first)
+
+        assert await store.erase_documents(LAB, [blob.sha256]) == 0
+        assert (await reader.blobs(LAB, [blob.sha256])).keys() == {blob.sha256}
+
     async def test_a_document_that_is_added_again_is_stored_again(
         self, store: Store, reader: Store
     ) -> None:

@@ -150,6 +150,19 @@ class ErasureOrderContract:
         assert done in await reader.erasures(limit=10_000)
         assert await reader.erasures(tenant=new_id()) == []
 
+    async def test_orders_behind_a_place_are_of_its_tenant_and_of_later_ones(
+        self, store: Store, reader: Store
+    ) -> None:
+        keys = [("t1", "x"), ("t2", "x"), ("t2", "y"), ("t3", "a")]
+        orders = [an_erasure(tenant=tenant, id=id_) for tenant, id_ in keys]
+        for order in reversed(orders):
+            await store.put_erasure(order)
+
+        assert [*await reader.erasures()] == orders
+        assert [*await reader.erasures(after=("t2", ""))] == orders[1:]
+        assert [*await reader.erasures(after=("t2", "x"), limit=1)] == orders[2:3]
+        assert [*await reader.erasures(after=("t3", "a"))] == []
+
     async def test_orders_are_listed_a_hundred_at_a_time(
         self, store: Store, reader: Store
     ) -> None:

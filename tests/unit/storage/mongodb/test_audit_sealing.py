@@ -101,8 +101,9 @@ async def test_what_came_after_such_a_block_is_sealed_behind_it(
 async def test_what_a_block_holds_is_released_by_the_next_read(
     store: Store, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.add(LAB, a_version(audit=WRITE))
-    await store.add_audit_records({LAB: READ})
+    for _ in range(3):
+        await store.add(LAB, a_version(audit=WRITE))
+        await store.add_audit_records({LAB: READ})
     await stop_before_the_release(store, monkeypatch)
 
     unsealed = await read_unsealed(store)
@@ -125,6 +126,21 @@ async def test_what_no_block_holds_is_not_released_with_what_one_holds(
     assert [entry.records for entry in unsealed.entries] == [WRITE, b"2\n", b"3\n"]
     assert database[schema.AUDIT_PENDING].count_documents({}) == 2
     assert database[schema.VERSION].count_documents({"unsealed": True}) == 1
+
+
+async def test_ends_that_are_needed_are_read_although_nothing_waits(store: Store) -> None:
+    await store.add_audit_records({LAB: READ})
+    await seal_all(store)
+    await store.add_audit_records({OTHER: READ})
+
+    unsealed = await store.unsealed_audit(limit=9, tenants=[LAB, "new"])
+
+    assert dict(unsealed.ends) == {
+        LAB: await store.audit_end(LAB),
+        OTHER: (0, b""),
+        "new": (0, b""),
+    }
+    assert (await store.audit_end(LAB))[0] == 1
 
 
 # Pages

@@ -113,3 +113,33 @@ async def test_the_last_use_of_a_client_never_goes_back(shared: MongoStore) -> N
 
     uses = await shared.client_uses()
     assert (uses[one], uses[other]) == (7, 9)
+
+
+async def test_used_assertions_are_listed_behind_a_place_in_the_order_of_owner_and_id(
+    shared: MongoStore,
+) -> None:
+    first, second = sorted([new_id(), new_id()])
+    used = [UsedAssertion(owner, jti, 100) for owner in (first, second) for jti in ("B", "a", "z")]
+    await shared.put_used_assertions(used[::-1])
+
+    async def behind(jti: str) -> list[UsedAssertion]:
+        found = await shared.used_assertions(after=(first, jti), limit=10_000)
+        return [one for one in found if one.owner in (first, second)]
+
+    assert await shared.used_assertions(after=(first, ""), limit=2) == used[:2]
+    assert await behind("a") == used[2:]
+    assert await behind("z") == used[3:]
+    assert [one for one in await shared.used_assertions() if one.owner == first] == used[:3]
+
+
+async def test_an_assertion_that_was_copied_counts_as_used_until_its_latest_end(
+    shared: MongoStore,
+) -> None:
+    owner = new_id()
+    for until in (7, 9, 8):
+        await shared.put_used_assertions([UsedAssertion(owner, "a", until)])
+    await shared.put_used_assertions([])
+
+    (found,) = await shared.used_assertions(after=(owner, ""), limit=1)
+    assert found == UsedAssertion(owner, "a", 9)
+    assert await shared.use_assertion(found, now=1, most=9) is AssertionUse.REPEATED

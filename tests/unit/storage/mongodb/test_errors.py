@@ -135,6 +135,12 @@ def test_a_search_that_failed_otherwise_is_not_too_costly(error: PyMongoError) -
 def test_a_search_has_no_deadline_of_the_driver() -> None:
     with end_by_server():
         assert pymongo._csot.get_deadline() == float("inf")
+        assert pymongo._csot.get_timeout() == 0  # so that none of the URL is taken
+
+
+def test_a_search_has_none_of_the_deadline_around_it() -> None:
+    with pymongo.timeout(1_000), end_by_server():
+        assert pymongo._csot.remaining() is None
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pymongo
 import pytest
 from pymongo.errors import AutoReconnect, ExecutionTimeout, OperationFailure
 from pymongo.read_concern import ReadConcern
@@ -164,6 +165,18 @@ async def test_a_proof_that_fails_is_unavailable_with_its_reason() -> None:
     assert await primary.verified_term() == ("a", 1)
 
 
+async def test_a_proof_has_a_deadline_of_its_own_and_not_that_of_the_first_caller() -> None:
+    server, left = Server(), list[float | None]()
+    server.before_a_proof.append(lambda: left.append(pymongo._csot.remaining()))
+
+    with pymongo.timeout(100):
+        await server.primary(seconds=1_000).verified_term()
+
+    (seconds,) = left
+    assert seconds is not None
+    assert seconds > 300
+
+
 async def test_a_caller_that_goes_away_ends_no_proof_of_others() -> None:
     server = Server()
     primary = server.primary()
@@ -183,6 +196,22 @@ async def test_a_read_is_tried_again_once(error: Exception) -> None:
     assert await primary.answer(failing(error)) == "found"
     with pytest.raises(StoreUnavailable):
         await primary.answer(failing(error, error))
+
+
+async def test_the_first_try_of_a_read_has_half_of_the_time_and_the_second_what_is_left() -> None:
+    given: list[float] = []
+
+    async def look() -> object:
+        left = pymongo._csot.remaining()
+        assert left is not None
+        given.append(left)
+        raise AutoReconnect("lost")
+
+    with pytest.raises(StoreUnavailable):
+        await Server().primary(seconds=1_000).answer(look)
+
+    first, second = given
+    assert first <= 500 < second <= 1_000
 
 
 async def test_a_read_that_the_server_refuses_is_not_tried_again() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
 
 from fhirpub.errors import StoreUnavailable
-from fhirpub.storage.contract import SMALL_BYTES, BlobInfo
+from fhirpub.storage.contract import MAX_CHUNK_BYTES, SMALL_BYTES, BlobInfo
 from fhirpub.storage.mongodb import reads
-from fhirpub.storage.mongodb.documents import PIECE_BYTES
+from fhirpub.storage.mongodb.documents import NOT_SHOWN, PIECE_BYTES
 from fhirpub.storage.mongodb.reads import Reads, shares_of
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id
 from tests.unit.storage.mongodb.answers import Found
@@ -37,6 +38,10 @@ class Collections:
         self.asked.append((wanted, shown, options))
         found = self._documents.get(str(wanted.get("_id")))
         return Found([found] if found else [])
+
+    def aggregate(self, pipeline: list[dict[str, Any]], **options: Any) -> Found:
+        self.asked.append((pipeline, options))
+        return Found([])
 
     async def answer(self, look: Any) -> Any:
         return await look()
@@ -137,6 +142,62 @@ async def test_a_document_that_was_kept_undivided_is_yielded_in_pieces() -> None
     assert [len(piece) for piece in pieces] == [PIECE_BYTES, PIECE_BYTES]
 
 
+@pytest.mark.parametrize("part", [slice(0, 9), slice(7, PIECE_BYTES), slice(5, PIECE_BYTES + 5)])
+async def test_a_part_of_an_undivided_document_ends_where_it_is_asked_to(part: slice) -> None:
+    data = bytes(range(256)) * (2 * PIECE_BYTES // 256)
+    collections = Collections(**{f"{LAB}_{_NAME}": {"data": data}})
+    blob = BlobInfo(_NAME, "", len(data), None)
+
+    assert b"".join(await pieces_of(collections, blob, part)) == data[part]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        slice(0, 3 * PIECE_BYTES),
+        slice(0, PIECE_BYTES),
+        slice(10, 20),
+        slice(10, PIECE_BYTES + 5),
+        slice(PIECE_BYTES - 1, PIECE_BYTES + 1),
+        slice(PIECE_BYTES, 2 * PIECE_BYTES),
+        slice(7, 2 * PIECE_BYTES + 9),
+        slice(5, 5),
+    ],
+)
+async def test_a_part_of_a_document_in_pieces_is_what_it_is_of_the_whole(part: slice) -> None:
+    data = os.urandom(3 * PIECE_BYTES)
+    stored = {
+        f"{LAB}_{_NAME}_{number}": {"data": data[number * PIECE_BYTES :][:PIECE_BYTES]}
+        for number in range(3)
+    }
+    blob = BlobInfo(_NAME, "", len(data), None)
+
+    pieces = await pieces_of(Collections(**stored), blob, part)
+
+    assert b"".join(pieces) == data[part]
+    assert all(len(piece) <= MAX_CHUNK_BYTES for piece in pieces)
+
+
+async def test_the_rest_of_a_document_whose_pieces_are_gone_is_read_undivided() -> None:
+    data = os.urandom(2 * PIECE_BYTES)
+    whole, piece = f"{LAB}_{_NAME}", f"{LAB}_{_NAME}_0"
+    collections = Collections(**{whole: {"data": data}, piece: {"data": data[:PIECE_BYTES]}})
+    blob = BlobInfo(_NAME, "", len(data), None)
+    part = slice(3, PIECE_BYTES + 8)
+
+    assert b"".join(await pieces_of(collections, blob, part)) == data[part]
+
+
+@pytest.mark.parametrize("below", [0, 1])
+async def test_a_history_below_the_first_version_asks_for_none_of_the_newest(below: int) -> None:
+    collections = Collections()
+
+    await collections.reads().history(LAB, new_id(), below=below, limit=3)
+
+    ((wanted, *_rest),) = collections.asked
+    assert wanted["version"] == {"$lt": below}
+
+
 async def test_few_documents_are_looked_for_by_their_tenant_and_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -153,6 +214,24 @@ async def test_few_documents_are_looked_for_by_their_tenant_and_name(
     assert await one.blobs(LAB, [f"{number:064x}" for number in range(40)]) == {}
     assert asked[0] == {f"{LAB}/{_NAME}"}
     assert len(asked[1]) == 40
+
+
+async def test_what_many_ask_for_comes_without_members_and_if_it_is_small() -> None:
+    collections, resource_id = Collections(), new_id()
+    one = collections.reads()
+
+    await one.latest(LAB, resource_id)
+    await one.latest_public(LAB, resource_id)
+    await one.version(LAB, resource_id, 3)
+
+    pipelines = [pipeline for pipeline, _options in collections.asked]
+    assert [pipeline[-1] for pipeline in pipelines] == [reads._IF_SMALL] * 3
+    left_out = [
+        stage["$unset"] for pipeline in pipelines for stage in pipeline if "$unset" in stage
+    ]
+    shown = [f"newest.{name}" for name in ("members", *NOT_SHOWN)]
+    assert left_out == [["newest.members"], shown, "members"]
+    assert [options for _, options in collections.asked] == [{"hint": "version_key"}] * 3
 
 
 def test_what_many_ask_for_has_its_bytes_only_if_they_are_few() -> None:

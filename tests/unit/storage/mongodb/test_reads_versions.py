@@ -12,7 +12,6 @@ from fhirpub.storage.contract import SMALL_BYTES, Version
 from fhirpub.storage.id_search import FEW
 from fhirpub.storage.mongodb.documents import PIECE_BYTES
 from fhirpub.storage.mongodb.store import MongoStore
-from fhirpub.testing.contracts.erasure.content import a_tombstone
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import query
 from fhirpub.testing.contracts.store.records import a_blob
@@ -50,7 +49,7 @@ async def test_versions_are_read_by_their_tenant_whatever_their_size(
 
 @pytest.mark.parametrize("body", [b"{}", LARGE], ids=["small", "large"])
 async def test_members_are_read_as_resources_of_their_own(shared: MongoStore, body: bytes) -> None:
-    member = a_result(body=body)
+    member = a_result(body=body, search=b'[["code","a",""]]')
     later = replace(member, version=2, body=body + b" ")
     version = a_version(members=(member, a_result()))
     await shared.add(LAB, version)
@@ -124,6 +123,33 @@ async def test_documents_are_found_however_many_are_asked_for(
     assert await shared.blobs(OTHER, names) == {}
 
 
+async def test_all_documents_are_found_where_versions_hold_many(shared: MongoStore) -> None:
+    attached = tuple(a_blob() for _ in range(35))
+    names = [blob.sha256 for blob in attached]
+    await shared.add(LAB, a_version(documents=tuple(names[:20]), attached=attached[:20]))
+    await shared.add(LAB, a_version(documents=tuple(names[20:]), attached=attached[20:]))
+
+    found = await shared.blobs(LAB, names)
+
+    assert {name: blob.data for name, blob in found.items()} == {
+        blob.sha256: blob.data for blob in attached
+    }
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_document_of_the_size_of_small_ones_comes_with_its_bytes(
+    shared: MongoStore, more: int
+) -> None:
+    blob = a_blob(os.urandom(SMALL_BYTES + more))
+    await shared.add(LAB, a_version(documents=(blob.sha256,)), [blob])
+
+    (known,) = (await shared.blobs(LAB, [blob.sha256])).values()
+
+    assert known.size == SMALL_BYTES + more
+    assert (known.data is None) is bool(more)
+    assert await shared.whole_blob(LAB, known) == blob
+
+
 @pytest.mark.parametrize(
     ("start", "stop"),
     [
@@ -161,43 +187,3 @@ async def test_a_scan_goes_through_the_versions_of_all_tenants_by_their_keys(
     assert await shared.scan(after=(first.id, 0), limit=2) == [(LAB, first), (LAB, second)]
     assert (await shared.scan(after=(first.id, 1), limit=1)) == [(LAB, second)]
     assert (await shared.scan(after=(other.id, 0), limit=1)) == [(OTHER, other)]
-
-
-@pytest.mark.parametrize("is_member", [False, True])
-async def test_other_search_values_are_those_of_one_version_of_its_tenant(
-    shared: MongoStore, *, is_member: bool
-) -> None:
-    before, after = b'[["code","a",""]]', b'[["code","b",""]]'
-    member, carrier = a_result(search=before), a_version(search=before)
-    carrier = replace(carrier, members=(replace(member, updated=carrier.updated),))
-    await shared.add(LAB, carrier)
-    changed, kept = (member.id, carrier.id) if is_member else (carrier.id, member.id)
-
-    await shared.replace_search(OTHER, changed, 1, after)
-    await shared.replace_search(LAB, changed, 2, after)
-    await shared.replace_search(LAB, new_id(), 1, after)
-    for id_ in (changed, kept):
-        found = await shared.latest(LAB, id_)
-        assert found is not None
-        assert found.search == before
-
-    await shared.replace_search(LAB, changed, 1, after)
-
-    replaced, other = await shared.latest(LAB, changed), await shared.latest(LAB, kept)
-    assert replaced is not None
-    assert other is not None
-    assert (replaced.search, other.search) == (after, before)
-
-
-async def test_an_erased_version_gets_no_search_values(shared: MongoStore) -> None:
-    version = a_version(search=b"[]")
-    tombstone = a_tombstone(version)
-    await shared.add(LAB, version)
-    await shared.add(LAB, tombstone)
-    await shared.erase_versions(LAB, tombstone)
-
-    await shared.replace_search(LAB, version.id, 1, b'[["code","a",""]]')
-
-    erased = await shared.version(LAB, version.id, 1)
-    assert erased is not None
-    assert erased.search == b"[]"

@@ -56,6 +56,16 @@ async def test_a_database_of_another_program_is_refused_and_left_alone(
     assert [*database[name].find({})] == [{"_id": 1}]
 
 
+async def test_what_a_server_keeps_of_a_database_is_not_another_program_s(
+    shared: MongoStore, database: Database
+) -> None:
+    database["system.js"].insert_one({"_id": "f", "value": 1})
+
+    await prepare(shared._database.client[database.name])
+
+    assert version_of(database) == OWN
+
+
 async def test_a_database_gets_its_version_no_keys_and_all_indexes(
     shared: MongoStore, made: Database
 ) -> None:
@@ -106,6 +116,19 @@ async def test_a_newer_database_is_refused_if_this_release_must_not_use_it(
     shared: MongoStore, made: Database
 ) -> None:
     mark(made, version=NEWER, usable_from=SCHEMA_VERSION + 1)
+
+    with pytest.raises(ConfigurationError, match=f"{NEWER} of a newer release"):
+        await prepare(shared._database)
+
+
+async def test_a_database_that_a_newer_release_upgrades_at_the_same_time_is_refused(
+    shared: MongoStore, made: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def upgraded_by_another(_database: object) -> None:
+        mark(made, version=NEWER, usable_from=NEWER)
+
+    monkeypatch.setattr(schema, "_upgrade", upgraded_by_another)
+    mark(made, version=SCHEMA_VERSION - 1)
 
     with pytest.raises(ConfigurationError, match=f"{NEWER} of a newer release"):
         await prepare(shared._database)

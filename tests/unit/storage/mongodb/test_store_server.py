@@ -49,7 +49,9 @@ async def test_a_store_that_stops_writes_what_it_has_counted_and_is_unavailable(
 ) -> None:
     tenant, version = new_id(), a_version()
     await other.start()
+    opened = other._opened
     await other.start()  # it changes nothing
+    assert other._opened is opened
     await other.add(tenant, version)
 
     await other.stop()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import NoReturn
+
 import pytest
 
-from fhirpub.errors import ConfigurationError
+from fhirpub.errors import ConfigurationError, StoreUnavailable
 from fhirpub.storage.mongodb import store as mongodb
 from fhirpub.storage.mongodb.store import from_url
 from fhirpub.testing.store_contract import (
@@ -102,3 +105,72 @@ async def test_no_url_weakens_what_is_sent(url: str) -> None:
 )
 def test_what_of_a_url_is_overruled_is_known(options: str, overruled: list[str]) -> None:
     assert mongodb._overruled_options(f"mongodb://host/x?{options}") == overruled
+
+
+@pytest.mark.parametrize(("deadline", "milliseconds"), [(2.0, 1_000), (30.0, 15_000)])
+async def test_the_driver_waits_for_an_answer_for_half_of_the_deadline(
+    deadline: float, milliseconds: int
+) -> None:
+    store = from_url("mongodb://127.0.0.1:1/x", deadline_seconds=deadline, production=True)
+
+    options = store._client.delegate.options.pool_options
+    assert options.socket_timeout == milliseconds / 1000
+    await store._close()
+
+
+@pytest.mark.parametrize(
+    ("deadline", "option", "seconds"),
+    [
+        (2.0, "", 10.0),
+        (30.0, "", 30.0),
+        (2.0, "?serverSelectionTimeoutMS=500", 2.0),
+        (2.0, "?serverSelectionTimeoutMS=5000", 5.0),
+        (0.1, "?serverSelectionTimeoutMS=500", 0.5),
+        (2.0, "?serverSelectionTimeoutMS=60000", 10.0),
+    ],
+)
+async def test_a_start_waits_ten_seconds_at_least_unless_the_url_asks_for_less(
+    monkeypatch: pytest.MonkeyPatch, deadline: float, option: str, seconds: float
+) -> None:
+    given: list[float] = []
+
+    def away(seconds: float) -> NoReturn:
+        given.append(seconds)
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(mongodb, "within", away)
+    url = f"mongodb://127.0.0.1:1/x{option}"
+    store = from_url(url, deadline_seconds=deadline, production=True)
+
+    with pytest.raises(StoreUnavailable):
+        await store.start()
+
+    assert given == [seconds]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [StoreUnavailable("away"), ConfigurationError("old"), asyncio.CancelledError()],
+    ids=lambda it: type(it).__name__,
+)
+async def test_a_start_that_failed_leaves_no_client_behind(
+    monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    store = from_url("mongodb://127.0.0.1:1/x", deadline_seconds=2, production=True)
+    closed: list[str] = []
+    close = store._close
+
+    async def fail(*_arguments: object, **_named: object) -> None:
+        raise failure
+
+    async def closing() -> None:
+        closed.append("closed")
+        await close()
+
+    monkeypatch.setattr(mongodb, "examine", fail)
+    monkeypatch.setattr(store, "_close", closing)
+
+    with pytest.raises(type(failure)):
+        await store.start()
+
+    assert closed == ["closed"]

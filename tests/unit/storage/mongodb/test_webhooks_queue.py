@@ -217,6 +217,20 @@ async def test_what_ended_is_reopened_and_what_waits_is_due_at_once(shared: Mong
     assert await shared.endpoint(LAB, endpoint.id) == replace(endpoint, reopened=1)
 
 
+@pytest.mark.parametrize("due", [0, NOW + 10])
+async def test_what_ended_is_reopened_once_whenever_it_would_have_been_due(
+    shared: MongoStore, due: int
+) -> None:
+    endpoint = an_endpoint()
+    await shared.put_endpoint(LAB, endpoint)
+    await shared.put_deliveries([a_delivery(endpoint.id, state="dead", ended=NOW, due=due)])
+
+    assert await shared.reopen(LAB, endpoint.id, ["evt_1"], now=NOW + 5) == 1
+
+    (found,) = await stored_deliveries(shared, endpoint.id)
+    assert (found.state, found.due, found.ended) == ("pending", NOW + 5, None)
+
+
 async def test_only_deliveries_and_endpoints_that_are_meant_are_reopened(
     shared: MongoStore,
 ) -> None:

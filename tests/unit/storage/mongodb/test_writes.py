@@ -288,3 +288,23 @@ async def test_keys_that_are_taken_are_no_news(batch: Batch) -> None:
         await batch.commit(ours)
 
     assert logs == []
+
+
+async def test_what_was_refused_for_another_reason_is_not_taken_for_added(batch: Batch) -> None:
+    wrong, right = an_addition(), an_addition()
+    batch.versions.failures = [refused(121), refused(121)]
+
+    assert await batch.commit(wrong, right) == ["outcome unknown", True]
+    assert batch.versions.looked == [[{"id": wrong.key[0], "version": 1}]] * 2
+    assert batch.stored.counted == [(LAB, right.stored)]
+
+
+async def test_of_keys_in_doubt_those_that_are_known_are_not_sent_again(batch: Batch) -> None:
+    taken, ours = an_addition(), an_addition()
+    theirs = replace(an_addition(), key=taken.key)
+    batch.versions.failures = [_LOST]
+    batch.versions.found, batch.certain.found = [[theirs]], [[ours]]
+
+    assert await batch.commit(taken, ours) == [False, True]
+    assert len(batch.versions.inserted) == 1
+    assert batch.certain.looked == [[{"id": ours.key[0], "version": 1}]]

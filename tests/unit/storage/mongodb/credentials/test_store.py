@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -103,6 +104,27 @@ async def test_keys_are_those_of_an_environment_oldest_first_and_sealed(
     assert found == [replace(first, retired=9), second]
     stored = {key.kid: key.private_pem for key in await store._stored_keys()}
     assert all(is_sealed(stored[key.kid]) for key in (first, second, theirs))
+
+
+async def test_keys_that_are_put_at_the_same_time_are_all_kept(store: MongoStore) -> None:
+    environment = new_id()
+    keys = [a_key(str(number), environment=environment, created=number) for number in range(8)]
+
+    await asyncio.gather(*map(store.put_signing_key, keys))
+
+    assert await store.signing_keys(environment) == keys
+
+
+async def test_a_key_that_was_retired_keeps_its_time_when_another_is(store: MongoStore) -> None:
+    environment = new_id()
+    first, second, third = (
+        a_key(kid, environment=environment, created=created)
+        for kid, created in (("1", 10), ("2", 20), ("3", 30))
+    )
+    for new, expected in ((first, []), (second, ["1"]), (third, ["2"])):
+        assert await store.rotate_signing_key(new, expected=expected)
+
+    assert [key.retired for key in await store.signing_keys(environment)] == [20, 30, None]
 
 
 async def test_a_rotation_retires_the_keys_of_its_environment_that_are_expected(

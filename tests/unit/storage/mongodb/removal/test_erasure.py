@@ -70,14 +70,14 @@ def test_members_are_replaced_where_there_are_some() -> None:
 
 
 def test_of_a_member_its_key_and_its_first_time_stay() -> None:
-    member = a_result(value="v", status="final", search=b'[["code","a",""]]')
+    member = a_result(version=3, value="v", status="final", search=b'[["code","a",""]]')
     tombstone = a_tombstone(FULL, member)
     addition = documents.encode_addition(LAB, a_version(members=(member,)), (), now=1)
     (stored,) = bson.decode(addition.document.raw)["members"]
 
     assert _erased_member(stored, member_body(tombstone)) == {
         "id": member.id,
-        "version": 1,
+        "version": 3,
         "type": "!Observation",
         "system": "",
         "value": "",

@@ -20,7 +20,7 @@ from fhirpub.testing.contracts.webhooks.records import (
     an_endpoint,
     stored_deliveries,
 )
-from fhirpub.testing.samples import LAB, OTHER, REPORT, a_version, new_id, successor
+from fhirpub.testing.samples import FOREVER, LAB, OTHER, REPORT, a_version, new_id, successor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -38,10 +38,16 @@ async def test_an_order_is_read_as_it_was_put_and_replaced(shared: MongoStore) -
     assert list(await shared.erasures(tenant=tenant, unfinished=True)) == []
 
 
+def _neighbours() -> tuple[str, str]:
+    """Return the ids of two tenants with no other one between."""
+    one = new_id()
+    return f"{one}a", f"{one}b"
+
+
 async def test_orders_are_of_a_tenant_behind_a_place_and_up_to_a_limit(
     shared: MongoStore,
 ) -> None:
-    first, second = sorted([new_id(), new_id()])
+    first, second = _neighbours()
     orders = [an_erasure(tenant=tenant, id=id_) for tenant in (first, second) for id_ in "abc"]
     for order in reversed(orders):
         await shared.put_erasure(order)
@@ -49,6 +55,7 @@ async def test_orders_are_of_a_tenant_behind_a_place_and_up_to_a_limit(
     assert list(await shared.erasures(tenant=first)) == orders[:3]
     assert list(await shared.erasures(tenant=first, limit=2)) == orders[:2]
     assert list(await shared.erasures(after=(first, "b"), limit=2)) == orders[2:4]
+    assert list(await shared.erasures(after=(second, ""), limit=1)) == orders[3:4]
     assert list(await shared.erasures(tenant=second, after=(second, "b"))) == orders[5:]
 
 
@@ -142,6 +149,36 @@ async def test_documents_are_left_to_a_sweep_in_all_their_pieces(shared: MongoSt
     assert known.data == kept.data
     pieces = await shared._list(schema.PIECE, {"blob": f"{LAB}/{large.sha256}"})
     assert pieces == []
+
+
+async def test_documents_of_an_erasure_that_was_interrupted_are_found_by_the_next_sweep(
+    shared: MongoStore,
+) -> None:
+    tenant, small, large = new_id(), a_blob(), a_blob(bytes(300_000))
+    version = a_version(documents=(small.sha256, large.sha256))
+    await shared.add(tenant, version, [small, large])
+    assert await shared.sweep_blobs(tenant, before=FOREVER) == 0  # and none is looked at again
+    tombstone = a_tombstone(version)
+    await shared.add(tenant, tombstone)
+
+    await shared.erase_versions(tenant, tombstone)
+
+    assert await shared.sweep_blobs(tenant, before=FOREVER) == 2
+    assert await shared._list(schema.PIECE, {"tenant": tenant}) == []
+
+
+async def test_a_document_that_another_version_holds_is_not_gone(shared: MongoStore) -> None:
+    tenant, own, common = new_id(), a_blob(), a_blob()
+    names = (own.sha256, common.sha256)
+    version = a_version(documents=names, attached=(own, common))
+    await shared.add(tenant, version)
+    await shared.add(tenant, a_version(documents=names[1:], attached=(common,)))
+    tombstone = a_tombstone(version)
+    await shared.add(tenant, tombstone)
+    await shared.erase_versions(tenant, tombstone)
+
+    assert await shared.erase_documents(tenant, names) == 1
+    assert {*await shared.blobs(tenant, names)} == {common.sha256}
 
 
 async def test_deliveries_of_an_event_lose_content_and_responses(shared: MongoStore) -> None:

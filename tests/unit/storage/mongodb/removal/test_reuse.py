@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Self, cast
 
@@ -64,6 +65,13 @@ async def test_it_is_known_for_some_seconds(known: Reuse, orders: Orders) -> Non
     assert await known.of(LAB) is False
     assert await known.of(OTHER) is True
     assert len(orders.asked) == 2
+
+
+async def test_it_is_known_for_no_more_than_five_seconds(known: Reuse) -> None:
+    await known.of(LAB)
+
+    (until, _has_reuse) = known._known[LAB]
+    assert until <= asyncio.get_running_loop().time() + 5
 
 
 async def test_after_that_it_is_asked_for_again(

@@ -72,6 +72,45 @@ async def test_what_was_erased_since_is_left_out(versions: Versions) -> None:
     assert [each.id for each in page.versions] == [other.id]
 
 
+async def test_a_page_whose_last_entry_was_erased_since_is_not_followed_by_an_empty_one(
+    versions: Versions,
+) -> None:
+    one, other = newest(2)
+    versions.store(one, other)
+    versions.stored[1]["type"] = "!DiagnosticReport"
+    versions.answers = [places([one, other], total=2)]
+
+    page = await versions.pages().search(LAB, wanting(limit=2))
+
+    assert ([each.id for each in page.versions], page.more) == ([one.id], False)
+
+
+async def test_a_page_of_which_all_was_erased_since_is_searched_for_again(
+    versions: Versions,
+) -> None:
+    gone, kept, last = newest(3)
+    versions.store(gone, kept)
+    versions.stored[0]["type"] = "!DiagnosticReport"
+    versions.answers = [places([gone, kept, last], total=3), places([kept, last], total=2)]
+
+    page = await versions.pages().search(LAB, wanting(limit=1))
+
+    assert ([each.id for each in page.versions], page.total, page.more) == ([kept.id], 2, True)
+
+
+async def test_what_was_erased_as_a_whole_with_nothing_behind_it_is_an_empty_page(
+    versions: Versions,
+) -> None:
+    (gone,) = newest(1)
+    versions.store(gone)
+    versions.stored[0]["type"] = "!DiagnosticReport"
+    versions.answers = [places([gone], total=1)]
+
+    page = await versions.pages().search(LAB, wanting(limit=1))
+
+    assert (page.versions, page.more) == ((), False)
+
+
 async def test_a_total_is_left_out_if_it_is_more_than_is_to_be_counted(
     versions: Versions,
 ) -> None:
