@@ -23,6 +23,7 @@ _LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
 Query = Mapping[str, str | Sequence[str]]
 
 _BASE = "/fhir/r4"
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _JSON = "application/fhir+json"
 _TIMEOUT_SECONDS = 60.0
 
@@ -88,7 +89,7 @@ class _Requests:
         """
         of_type = "" if "/" in address else f"{self.type_name}/"
         base = self.base_url if address.startswith("/") else f"{self.base_url}{_BASE}/{of_type}"
-        url = httpx.URL(address if "://" in address else base + address)
+        url = httpx.URL(address if _ABSOLUTE.match(address) else base + address)
         # Steps such as .. are taken by httpx, or by what is between: they could lead elsewhere.
         ours = str(httpx.URL(self.base_url)).rstrip("/") + "/"
         if not str(url).startswith(ours) or ".." in re.split(r"[/\\]", url.path):

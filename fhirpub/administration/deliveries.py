@@ -79,6 +79,9 @@ async def replay(administration: Administration, **given: Any) -> Record:
             raise NoSuchRecord("delivery", event)
     named = [("Endpoint", one.id) for one in chosen]
     place = _Place.read(given.get("from", ""))
+    if place.endpoint and place.endpoint not in {one.id for one in found}:
+        rule = "names none of these endpoints: send what the call before returned as following"
+        raise InvalidContent([Issue.error(OperationProblem.FIELD_INVALID, rule, "from")])
     async with administration.recorded("delivery.replay", *named):
         return await _replay(administration, found, wanted, place)
 

@@ -168,6 +168,15 @@ def test_an_address_that_only_begins_alike_gets_no_token(address: str) -> None:
     assert service.token_requests == []
 
 
+@pytest.mark.parametrize("query", ["identifier=https://lab.example|R-1", "_since=a://b"])
+def test_a_relative_address_may_have_a_url_in_its_query(query: str) -> None:
+    service = Recorded(patient())
+
+    with_client(service, lambda client: client.read(f"/fhir/r4/Patient/1?{query}"))
+
+    assert str(service.requests[0].url).startswith(f"{R4}/Patient/1?")
+
+
 def test_a_base_may_end_with_a_slash() -> None:
     service = Recorded(patient())
 

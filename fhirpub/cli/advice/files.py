@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ _ACCESS_OF_OTHERS = 0o066
 _READ_BY_OTHERS, _WRITE_BY_OTHERS = 0o004, 0o002
 _LEAST_FREE_BYTES = 1024**3
 _MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 _OF_NETWORKS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph", "9p"}
 _OF_NETWORKS |= {"glusterfs", "fuse.glusterfs", "lustre", "fuse.s3fs", "virtiofs"}
 _LOST_AT_RESTART = {"tmpfs", "ramfs", "overlay"}
@@ -128,7 +130,7 @@ def file_system_of(path: Path, mounts: Path = _MOUNTS) -> str:
     found, longest = "", -1
     for line in lines:
         fields = line.split(" ")
-        point = Path(fields[4].replace("\\040", " "))
+        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), fields[4]))
         # Of several that are mounted on one place the last is seen.
         if path.resolve().is_relative_to(point) and len(point.parts) >= longest:
             found, longest = fields[fields.index("-") + 1], len(point.parts)

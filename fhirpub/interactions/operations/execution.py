@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any
 
 from fhirpub.errors import (
@@ -15,13 +16,14 @@ from fhirpub.errors import (
     NotPermitted,
     SearchTooCostly,
 )
+from fhirpub.fhir.date_value import parse_range
 from fhirpub.fhir.strict_json import JsonObject, loads_stored
 from fhirpub.interactions.context import Context, May
 from fhirpub.interactions.search.includes import Include, Included, parse_include
 from fhirpub.interactions.search.inclusion import include
 from fhirpub.interactions.versions import Shown, without_documents
 from fhirpub.plugin_api import Operation, OperationParameter, OperationRequest, OperationResult
-from fhirpub.plugin_api.operations import OperationRefused, PluginOperation
+from fhirpub.plugin_api.operations import OperationRefused, ParameterType, PluginOperation
 from fhirpub.problems import OperationProblem
 from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
@@ -84,7 +86,7 @@ def _problems(
             advice = did_you_mean(name, known) or has
             rule = f"is no parameter of this operation; {advice}"
             yield Issue.error(OperationProblem.PARAMETER_UNKNOWN, rule, name)
-        elif not _SHAPES[known[name].type].fullmatch(value):
+        elif not _is_of(known[name].type, value):
             rule = f"must be of the FHIR type {known[name].type}"
             yield Issue.error(OperationProblem.PARAMETER_INVALID, rule, name)
     for name, parameter in known.items():
@@ -92,6 +94,12 @@ def _problems(
             yield Issue.error(OperationProblem.PARAMETER_INVALID, "is required", name)
         if names.count(name) > 1:
             yield Issue.error(OperationProblem.PARAMETER_INVALID, "must not be repeated", name)
+
+
+def _is_of(type_: ParameterType, text: str) -> bool:
+    if not _SHAPES[type_].fullmatch(text):
+        return False
+    return type_ != "date" or parse_range(text, default_zone=UTC) is not None
 
 
 def _value(parameter: OperationParameter, text: str) -> str | int | bool:

@@ -8,7 +8,7 @@ import pytest
 
 from fhirpub.administration import deliveries, endpoint_acts, endpoints
 from fhirpub.audit.record import BEGUN
-from fhirpub.errors import BrokenRule
+from fhirpub.errors import BrokenRule, InvalidContent
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
 from fhirpub.testing.contracts.webhooks.records import a_delivery, end, queue
 from fhirpub.webhooks.management import delivery_log
@@ -63,6 +63,16 @@ async def test_a_replay_goes_on_behind_an_endpoint_that_was_removed_since(
 
     assert await states(office, lab, three[0]) == ["delivered"] * 3
     assert await states(office, lab, three[2]) == ["pending"] * 3
+
+
+async def test_a_replay_from_an_endpoint_that_is_not_there_is_refused(
+    office: Office, lab: str, three: list[str]
+) -> None:
+    with pytest.raises(InvalidContent) as refused:
+        await office.run(deliveries.REPLAY, since=LONG_AGO, **{"from": f"{three[0]}x:1"})
+
+    assert [issue.expression for issue in refused.value.issues] == ["from"]
+    assert await states(office, lab, three[0]) == ["dead"] * 3
 
 
 async def test_a_replay_to_all_leaves_out_what_is_read_by_its_client(

@@ -216,8 +216,8 @@ def test_a_disk_that_is_nearly_full_is_a_warning(tmp_path: Path) -> None:
 def test_of_file_systems_on_one_place_the_last_one_is_seen_whatever_its_name(
     tmp_path: Path,
 ) -> None:
-    folder = tmp_path / "a b"
-    place = str(folder).replace(" ", "\\040")
+    folder = tmp_path / "a b\tc\\040"
+    place = str(folder).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
     lines = ["22 1 0:21 / / rw - ext4 /dev/sda1 rw"]
     lines += [f"23 22 0:22 / {place} rw shared:1 - {kind} x rw" for kind in ("tmpfs", "nfs4")]
     (tmp_path / "mountinfo").write_text("\n".join(lines))

@@ -99,6 +99,8 @@ def test_a_parameter_has_the_value_of_its_type(
         ("date", "2026-1"),
         ("date", "2026-11-20T10:00:00Z"),
         ("date", "26"),
+        ("date", "2026-13"),
+        ("date", "2026-02-30"),
     ],
 )
 def test_another_value_is_refused(type_: ParameterType, text: str) -> None:
