@@ -14,6 +14,7 @@ from fhirpub.fhir.document import Document
 from fhirpub.interactions import rules
 from fhirpub.interactions.context import Context
 from fhirpub.interactions.submission.parameters import from_parameters
+from fhirpub.plugin_api import IdentifierRule
 from fhirpub.problems import ContentProblem
 from tests.panels import panel, specimen
 from tests.unit.interactions.checks.submitted import places, submitted
@@ -242,6 +243,23 @@ def test_a_status_of_no_report_is_refused_with_those_that_can_be_sent() -> None:
 
     assert [place for place, _said in found] == ["Parameters.parameter[2].resource.status"]
     assert found[0][1].startswith(f"must be one of {', '.join(sorted(TYPE.create_statuses))}")
+
+
+def test_of_several_identifiers_each_problem_is_named() -> None:
+    several = replace(TYPE, identifier=IdentifierRule(most=2))
+    report = submitted().entry.resource
+    (sent,) = report["identifier"]
+    wrong = [sent, {**sent, "value": "R-2"}, {**sent, "value": "R-3", "use": "best"}]
+
+    found = [
+        issue.expression
+        for issues in rules.check_structure(
+            {**report, "identifier": wrong}, several, CONTEXT, TYPE.create_statuses
+        )
+        for issue in issues
+    ]
+
+    assert found == ["identifier", "identifier[2].use"]
 
 
 def test_contained_resources_without_a_schema_are_looked_at() -> None:

@@ -105,6 +105,16 @@ def test_a_worker_without_a_store_is_started_again_later_however_often() -> None
     assert workers.started[2:] == [(1, 2.0)] * len(deaths)
 
 
+def test_starts_without_a_store_are_no_deaths_that_make_it_give_up() -> None:
+    ends = [(pid, os.EX_TEMPFAIL) for pid in range(2, 40)] + [(pid, 1) for pid in range(40, 59)]
+    workers = Workers(*ends)
+
+    with capture_logs():
+        assert run(workers) == (True, 1)
+
+    assert workers.started[-1] == (1, 0.0)
+
+
 @pytest.mark.parametrize(
     ("deaths", "seconds", "is_over"),
     [(20, 0.0, True), (19, 0.0, False), (20, 3.125, True), (20, 3.25, False), (50, 3.25, False)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -252,6 +253,25 @@ async def test_what_was_stored_before_the_store_is_asked_is_not_counted_twice(
     await process.exchange.exchange()
 
     assert (before, usage.stored) == (100, 0)  # the store has counted nothing
+
+
+async def test_what_is_stored_while_the_store_is_asked_is_counted(
+    store: WatchedStore, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process(store, clock, tenant_stored_bytes=1_000)
+    process.enter()
+    usage = process.quotas._usages["tenant", TENANT.id]
+    usage.reserve_stored(100)
+
+    async def answer(tenants: Collection[str]) -> dict[str, int]:
+        usage.finish_stored(100, created=True)
+        usage.add_stored(7)
+        return dict.fromkeys(tenants, 3)
+
+    monkeypatch.setattr(store, "stored_bytes", answer)
+    await process.exchange.exchange()
+
+    assert usage.stored == 110
 
 
 async def test_what_was_sent_is_not_sent_again(clock: HandClock, store: WatchedStore) -> None:
