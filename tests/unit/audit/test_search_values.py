@@ -253,6 +253,12 @@ def test_an_escaped_comma_makes_no_second_value() -> None:
     assert read(("agent", "a\\,b"), max_values=1).issues == []
 
 
+def test_a_comma_behind_an_escaped_backslash_ends_a_value() -> None:
+    assert read(("agent", "a\\\\,b"), max_values=2).issues == []
+    with pytest.raises(SearchTooCostly):
+        read(("agent", "a\\\\,b"), max_values=1)
+
+
 def test_fifty_conditions_can_be_asked_for() -> None:
     assert MAX_CONDITIONS == 50
     asked = [("action", "R")] * 50
