@@ -196,20 +196,16 @@ class _Reading:
     def _split(self, name: str, value: str, rule: str) -> list[str]:
         """Return the values of a list, with their escapes; raises SearchTooCostly."""
         least = value.count(",") - value.count("\\,") + 1
-        self._take_values(name, least)  # before a long text is split
-        texts = values_of(value)
+        texts = values_of(value) if least <= self._values_left else None
+        self._values_left -= max(least, len(texts or ()))
+        if self._values_left < 0:
+            said = (
+                f"a search has at most {self._terms.max_values} values over all of its parameters"
+            )
+            raise _too_costly(name, said)
         if not texts:
             self.wrong(name, rule)
-            return []
-        self._take_values(name, len(texts) - least)  # more than that after escaped backslashes
-        return texts
-
-    def _take_values(self, name: str, count: int) -> None:
-        self._values_left -= count
-        if self._values_left < 0:
-            most = self._terms.max_values
-            said = f"a search has at most {most} values over all of its parameters"
-            raise _too_costly(name, said)
+        return texts or []
 
     # What is searched.
 
