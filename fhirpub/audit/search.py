@@ -199,10 +199,8 @@ class _Reading:
         texts = values_of(value) if least <= self._values_left else None
         self._values_left -= max(least, len(texts or ()))
         if self._values_left < 0:
-            said = (
-                f"a search has at most {self._terms.max_values} values over all of its parameters"
-            )
-            raise _too_costly(name, said)
+            said = f"a search has at most {self._terms.max_values} values over all of its"
+            raise _too_costly(name, f"{said} parameters")
         if not texts:
             self.wrong(name, rule)
         return texts or []
