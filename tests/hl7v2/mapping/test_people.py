@@ -128,7 +128,7 @@ def test_without_a_facility_the_sending_application_is_the_organization() -> Non
 @pytest.mark.parametrize(
     "born", ["19701399", "20260230", "00000101", "1987-02-30", "19870631120000"]
 )
-def test_a_birth_date_that_there_is_not_is_a_problem(born: str) -> None:
+def test_a_birth_date_that_does_not_exist_is_a_problem(born: str) -> None:
     with pytest.raises(Unusable, match=r"PID\[1\]-7: must begin with a date such as 19700131"):
         patient_of({7: born})
 
