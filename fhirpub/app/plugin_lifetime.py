@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from fhirpub.config.settings import Config
@@ -59,12 +60,14 @@ class _Stopping:
         self._config = config
         self._until = asyncio.get_running_loop().time() + _SHUTDOWN_SECONDS
         self._slow: list[asyncio.Future[Any]] = []
+        self._called: list[PluginHooks] = []
 
     async def call(self, names: Sequence[str]) -> Sequence[str]:
         """Call the hook of plugins; return those that one keeps, to be called as well."""
         hooks = PluginHooks(names)
         if not hooks.owners_of(_SHUTDOWN):
             return ()
+        self._called.append(hooks)
         context = plugin_context(self._config, hooks)
         calling = _in_thread(partial(hooks.call, _SHUTDOWN, context=context))
         kept: Sequence[str] = ()
@@ -75,14 +78,14 @@ class _Stopping:
         for plugin, result in results:
             if inspect.isawaitable(result):
                 await self._ends(asyncio.ensure_future(_await(_SHUTDOWN, hooks, plugin, result)))
-        for problem in _problems_of(hooks):
-            _log.error("plugin not stopped", problem=problem)
         return kept
 
     async def finish(self) -> None:
-        """Wait as long as there is time, and log what has not ended then."""
+        """Wait as long as there is time, and log what failed, and what has not ended then."""
         if self._slow:
             await asyncio.wait(self._slow, timeout=self._left())
+        for problem in chain.from_iterable(map(_problems_of, self._called)):
+            _log.error("plugin not stopped", problem=problem)
         hanging = [one for one in self._slow if not one.done()]
         for one in hanging:
             one.cancel()

@@ -46,7 +46,10 @@ class RetentionRound:
         )
 
     async def run(self) -> None:
-        """Make a round a day, for ever; of several processes one makes it."""
+        """Make a round a day, for ever.
+
+        Of several processes that look within ten minutes one makes it.
+        """
         await asyncio.sleep(_FIRST_SECONDS)
         while self._policies:
             begun = self._services.clock()

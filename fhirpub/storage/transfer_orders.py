@@ -44,9 +44,9 @@ async def _repeat(erasure: Erasure, target: Store) -> None:
 
 
 async def copy_uses(source: Store, target: Store) -> None:
-    """Copy when clients were last used, and the assertions that the target must not accept again.
+    """Copy when clients were last used, and which assertions were.
 
-    These are those that were used in the source (ADR 38).
+    The target must not accept those once more (ADR 38).
     """
     await target.put_client_uses(await source.client_uses())
     after = ("", "")

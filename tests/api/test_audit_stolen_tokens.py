@@ -49,9 +49,18 @@ def ask_for_token(lab: Integrator, certificate: str = "", **changes: str) -> Ans
 
 
 def refused(lab: Integrator) -> list[dict[str, Any]]:
-    """Return what the chain of the tenant has of refusals, without times."""
-    found = [one for one in read_chain(lab, lab.tenant.id) if one["status"] >= 400]
-    return [{name: value for name, value in one.items() if name != "at"} for one in found]
+    """Return what the chain of the tenant has of refusals, without times.
+
+    Those that are alike are counted together: some may have been recorded before the others.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for one in read_chain(lab, lab.tenant.id):
+        if one["status"] < 400:
+            continue
+        kind = {name: value for name, value in one.items() if name not in ("at", "count")}
+        known = found.setdefault(repr(kind), {**kind, "count": 0})
+        known["count"] += one["count"]
+    return [*found.values()]
 
 
 def test_a_token_from_outside_of_its_networks_is_in_the_trail_of_the_tenant(

@@ -18,6 +18,7 @@ from fhirpub_hl7v2.problems import Code, Problem
 from fhirpub_hl7v2.receiver import Receiver
 from tests.canned import Canned
 from tests.hl7v2.messages import SETTINGS, message
+from tests.waiting import until
 
 MOMENT = 1_772_448_300_000
 """2 March 2026, 10:45 UTC."""
@@ -51,8 +52,8 @@ async def listening(
     receiver: Receiver,
     *,
     connections: int = 4,
-    idle: float = 5.0,
-    arrival: float = 5.0,
+    idle: float = 600.0,
+    arrival: float = 600.0,
     allowed: tuple[str, ...] = (),
     memory: int = 10**6,
 ) -> AsyncIterator[tuple[Listener, int]]:
@@ -82,7 +83,7 @@ async def exchanged(port: int, raw: bytes) -> bytes:
 async def is_closed(port: int) -> bool:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             return await reader.read(1) == b""
     finally:
         writer.close()
@@ -200,9 +201,7 @@ async def test_the_memory_of_a_message_is_free_again_when_its_sender_has_gone() 
     async with listening(held()) as (listener, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(START + LARGE)
-        async with asyncio.timeout(30):
-            while listener.memory.free == 10**6:
-                await asyncio.sleep(0)  # until it has arrived
+        await until(lambda: listener.memory.free < 10**6)
 
         writer.write_eof()
         assert await reader.read() == b""

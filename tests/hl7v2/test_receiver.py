@@ -30,7 +30,7 @@ TWO = message(pid(), obr(), obx(), obr({3: "NQ-2^LIS"}), obx())
 
 
 async def receive(raw: bytes, *responses: HTTPResponse | Exception) -> Acknowledgement:
-    return await Receiver(Canned(*responses).publisher, SETTINGS, 5.0).receive(raw)
+    return await Receiver(Canned(*responses).publisher, SETTINGS, 30.0).receive(raw)
 
 
 async def test_a_message_whose_reports_are_all_stored_is_accepted() -> None:
@@ -148,7 +148,7 @@ async def test_a_service_that_grants_no_token_asks_for_a_repetition() -> None:
         async def _send(self, _call: Any) -> HTTPResponse:
             return response(401, {"error": "invalid_client"})
 
-    answer = await Receiver(Denied().publisher, SETTINGS, 5.0).receive(message())
+    answer = await Receiver(Denied().publisher, SETTINGS, 30.0).receive(message())
 
     assert (answer.code, answer.text) == (
         "AE",

@@ -24,7 +24,7 @@ from fhirpub.fhir.times import instant
 _PAGE, _CHECKPOINTS = 1_000, 1_000
 _RIGHT = "right"
 _Checkpoint = tuple[str, str | None]
-"""What was signed, and the chain that its line says it is of."""
+"""What was signed, and the chain that its line names, if it names one."""
 
 _of_tenant = click.option(
     "--tenant",

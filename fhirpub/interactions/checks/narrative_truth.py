@@ -68,7 +68,7 @@ def _shows_status(text: str, before: JsonObject, after: JsonObject) -> bool:
 def _texts_gone(
     before: JsonObject, after: JsonObject, attachments: Collection[str]
 ) -> Iterator[str]:
-    """Return what documents state about themselves, and nothing else."""
+    """Yield what documents stated about themselves, and do not state any more."""
     there = {_folded(text) for text in _texts_of(after, attachments)}
     for text in _texts_of(before, attachments):
         if (one := _folded(text)) and one not in there:

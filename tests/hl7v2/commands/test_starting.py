@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import ssl
 from pathlib import Path
@@ -18,7 +17,9 @@ from fhirpub.testing.certificate import Certificate
 from fhirpub_hl7v2.__main__ import main
 from fhirpub_hl7v2.listening import _tls
 from fhirpub_hl7v2.service import named_service
+from tests.unit.runtime.conftest import log_as_before
 
+__all__ = ["log_as_before"]
 CREDENTIALS = {"FHIRPUB_CLIENT_ID": "id", "FHIRPUB_CLIENT_SECRET": "secret"}
 
 
@@ -96,22 +97,19 @@ def test_the_key_may_be_in_the_file_of_the_certificate_or_in_another(
         _tls({**files, "tls_key": None})
 
 
+@pytest.mark.usefixtures("log_as_before")
 @pytest.mark.parametrize(("form", "renderer"), [("json", "JSONRenderer"), ("text", "Console")])
 def test_the_log_has_the_form_of_the_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, renderer: str
 ) -> None:
     (tmp_path / "fhirpub.toml").write_text(f'[logs]\nformat = "{form}"\n')
     monkeypatch.chdir(tmp_path)
-    before, root = structlog.get_config(), logging.getLogger()
-    handlers, level = root.handlers[:], root.level
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
 
         CliRunner().invoke(main, ["listen", "--port", port], env=CREDENTIALS)
 
     found = type(structlog.get_config()["processors"][-1]).__name__
-    structlog.configure(**before)
-    root.handlers[:], root.level = handlers, level
     assert found.startswith(renderer)
 
 

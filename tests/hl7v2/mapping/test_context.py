@@ -145,6 +145,36 @@ def test_only_an_oid_a_uuid_or_a_uri_is_a_system(identifier: str, system: str) -
     assert uri(identifier) == system
 
 
+@pytest.mark.parametrize(
+    ("name", "system"),
+    [
+        ("LN", "http://loinc.org"),
+        ("LOINC", "http://loinc.org"),
+        ("ln", "http://loinc.org"),
+        ("SCT", "http://snomed.info/sct"),
+        ("SNOMED-CT", "http://snomed.info/sct"),
+        ("I9C", "http://hl7.org/fhir/sid/icd-9-cm"),
+        ("I10", "http://hl7.org/fhir/sid/icd-10"),
+        ("I10C", "http://hl7.org/fhir/sid/icd-10-cm"),
+        ("CVX", "http://hl7.org/fhir/sid/cvx"),
+        ("NDC", "http://hl7.org/fhir/sid/ndc"),
+        ("RxNorm", "http://www.nlm.nih.gov/research/umls/rxnorm"),
+        ("HL70074", "http://terminology.hl7.org/CodeSystem/v2-0074"),
+        ("hl70074", "http://terminology.hl7.org/CodeSystem/v2-0074"),
+        ("HL7007", None),
+        ("1.2.3", "urn:oid:1.2.3"),
+        ("1.02.3", None),
+        ("3.1", None),
+        ("https://a.example/codes", "https://a.example/codes"),
+        ("99LOC", None),
+    ],
+)
+def test_the_system_of_a_code_is_that_of_its_name(name: str, system: str | None) -> None:
+    (coding,) = report_of({4: f"1^Blood count^{name}"})["code"]["coding"]
+
+    assert coding.get("system") == system
+
+
 # Assigning authorities
 
 

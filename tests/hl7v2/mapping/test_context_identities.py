@@ -82,18 +82,6 @@ def test_an_authority_that_cannot_be_read_is_never_replaced_by_the_default() -> 
         mapped(raw, settings)
 
 
-def test_a_repetition_without_a_number_is_no_identifier() -> None:
-    identifiers = patient_of("30111222^^^REG^MR~^^^REG^PI")["identifier"]
-
-    assert [identifier["value"] for identifier in identifiers] == ["30111222"]
-
-
-@pytest.mark.parametrize("born", ["19701399", "20260230", "00000101"])
-def test_a_birth_date_that_does_not_exist_is_a_problem(born: str) -> None:
-    with pytest.raises(Unusable, match=r"PID\[1\]-7: must begin with a date"):
-        patient_of(born, at=7)
-
-
 def test_a_time_before_time_zones_is_a_problem() -> None:
     raw = message(pid(), obr(), obx({14: "18900102030405"}), msh={7: "20260302104500"})
 

@@ -9,7 +9,7 @@ import pytest
 
 from fhirpub_hl7v2.mapping.documents import add_remark
 from fhirpub_hl7v2.problems import Unusable
-from tests.hl7v2.messages import mapped, message, obr, obx, pid, report_of, resources
+from tests.hl7v2.messages import mapped, message, obr, obx, pid, report_of, resources, segment
 
 PDF = base64.b64encode(b"%PDF-1.4\n%EOF\n").decode()
 
@@ -38,6 +38,9 @@ def test_a_pdf_is_the_document_of_the_report_and_no_result() -> None:
         "^AP^PDF^Base64^",
         "^AP^^Base64^QQ==",
         "^AP^PDF^Other^QQ==",
+        "^TEXT^X^Base64^QQ==",
+        "^T^^Hex^4",
+        "^T^^Hex^41",
     ],
 )
 def test_a_document_that_cannot_be_read_is_a_problem(field: str) -> None:
@@ -121,8 +124,87 @@ def test_a_text_that_was_sent_gets_no_remark() -> None:
     assert add_remark(document) == document
 
 
-@pytest.mark.parametrize("field", ["^AP^pdf^base64^QUJD", "^AP^PDF^hex^414243", "^TEXT^^A^ABC"])
-def test_names_of_types_and_encodings_are_in_any_case(field: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "subtype", "media_type"),
+    [
+        ("AP", "PDF", "application/pdf"),
+        ("AP", "pdf", "application/pdf"),
+        ("AP", "html", "text/html"),
+        ("TEXT", "XML", "text/xml"),
+        ("AP", "RTF", "application/rtf"),
+        ("TEXT", "PLAIN", "text/plain"),
+        ("IM", "JPEG", "image/jpeg"),
+        ("IM", "PNG", "image/png"),
+        ("IM", "TIFF", "image/tiff"),
+        ("IM", "GIF", "image/gif"),
+        ("text", "", "text/plain"),
+        ("image/webp", "PDF", "image/webp"),
+        ("AP", "image/webp", "image/webp"),
+    ],
+)
+def test_the_media_type_of_a_document_is_that_of_ed(
+    kind: str, subtype: str, media_type: str
+) -> None:
+    field = f"^{kind}^{subtype}^Base64^QUJD"
+    (report,) = resources(message(pid(), obr(), obx({2: "ED", 5: field})), "diagnosticReport")
+
+    assert report["presentedForm"][0]["contentType"] == media_type
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        *(("Base64", "QU JD"), ("base64", "QUJD"), ("", "QUJD")),
+        *(("Hex", "414243"), ("hex", "414243"), ("A", "ABC")),
+    ],
+)
+def test_a_document_is_decoded_as_ed_4_states(encoding: str, text: str) -> None:
+    field = f"^TEXT^PLAIN^{encoding}^{text}"
     (report,) = resources(message(pid(), obr(), obx({2: "ED", 5: field})), "diagnosticReport")
 
     assert base64.b64decode(report["presentedForm"][0]["data"]) == b"ABC"
+
+
+def test_a_document_beside_results_is_the_only_one() -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: "^AP^PDF^Base64^QUJD"}), obx())
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert [each["contentType"] for each in report["presentedForm"]] == ["application/pdf"]
+    assert report["result"] == [{"reference": "Observation/result-1"}]
+
+
+def test_a_rendered_result_has_its_flags_limits_and_comments() -> None:
+    raw = message(
+        pid(),
+        obr(),
+        segment("NTE", {3: "The whole is fine."}),
+        obx({7: "12.0-16.0", 8: "L~A"}),
+        segment("NTE", {3: "Measured twice."}),
+        obx({2: "CE", 3: "883-9^ABO^LN", 5: "A^Group A^L~B^Group B^L", 6: ""}),
+    )
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert base64.b64decode(report["presentedForm"][0]["data"]).decode() == (
+        "Blood count\n"
+        "Hemoglobin: 13.2 g/dL [L\nA] (12.0-16.0)\n"
+        "Measured twice.\n"
+        "ABO: Group A; Group B\n"
+        "The whole is fine.\n"
+    )
+
+
+def test_a_rendered_text_has_its_lines() -> None:
+    raw = message(
+        pid(),
+        obr(),
+        obx({2: "TX", 3: "1^Report^L", 5: "Skin:", 6: ""}),
+        obx({2: "TX", 3: "", 5: "no lesion", 6: ""}),
+    )
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert base64.b64decode(report["presentedForm"][0]["data"]).decode() == (
+        "Blood count\nReport: Skin:\nno lesion\n"
+    )

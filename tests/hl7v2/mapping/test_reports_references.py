@@ -54,28 +54,8 @@ def test_a_report_refers_to_its_performer_results_and_specimens() -> None:
     ]
 
 
-def test_of_two_specimens_no_result_names_one() -> None:
-    raw = message(pid(), obr(), obx(), segment("SPM", BLOOD), segment("SPM", BLOOD))
-
-    assert "specimen" not in resources(raw, "observation")[0]
-
-
 def test_results_without_a_specimen_name_none() -> None:
     assert "specimen" not in observation({})
-
-
-@pytest.mark.parametrize(
-    ("field", "identifier"),
-    [
-        ("P-1&HIS^S-9&LIS", {"system": "https://north-quay.example/reports", "value": "S-9"}),
-        ("P-1&HIS", {"system": "https://hospital.example/orders", "value": "P-1"}),
-        ("^S-9", {"system": "https://north-quay.example/reports", "value": "S-9"}),
-    ],
-)
-def test_the_number_of_a_specimen_is_that_of_the_laboratory_if_there_is_one(
-    field: str, identifier: dict[str, str]
-) -> None:
-    assert specimen({2: field})["identifier"] == [identifier]
 
 
 def test_a_specimen_without_a_number_has_no_identifier() -> None:
@@ -101,13 +81,6 @@ def test_a_specimen_has_its_period_receipt_and_comments() -> None:
     }
     assert made["receivedTime"] == "2026-03-02T09:00:00+01:00"
     assert made["note"] == [{"text": "haemolysed"}]
-
-
-@pytest.mark.parametrize("field", ["202603020815^202603020815", "202603020815^"])
-def test_a_collection_that_does_not_last_has_a_time(field: str) -> None:
-    assert specimen({17: field})["collection"] == {
-        "collectedDateTime": "2026-03-02T08:15:00+01:00"
-    }
 
 
 def test_a_wrong_time_of_a_specimen_is_named() -> None:
@@ -196,11 +169,6 @@ def test_an_issue_without_a_time_of_day_is_left_out() -> None:
     assert "issued" not in report_of({22: "20260302"})
 
 
-@pytest.mark.parametrize("end", ["20260302081500", ""])
-def test_an_examination_that_does_not_last_has_a_time(end: str) -> None:
-    assert report_of({8: end})["effectiveDateTime"] == "2026-03-02T08:15:00+01:00"
-
-
 def test_two_reports_with_one_number_are_named_both() -> None:
     with pytest.raises(Unusable) as caught:
         mapped(message(pid(), obr(), obx(), obr({4: "2^Other^LN"}), obx()))
@@ -223,32 +191,6 @@ def test_a_report_needs_a_number_and_a_code(fields: dict[int, str], place: str) 
 def test_a_header_without_a_name_needs_one_of_the_settings() -> None:
     with pytest.raises(Unusable, match=r"MSH\[1\]-4: is empty: set \[organization\] name"):
         mapped(message(msh={3: "", 4: ""}))
-
-
-def test_without_a_facility_the_application_performs() -> None:
-    (organization,) = resources(message(msh={4: ""}), "organization")
-
-    assert organization == {
-        "resourceType": "Organization",
-        "id": "organization",
-        "name": "LIS",
-    }
-
-
-def test_a_number_without_a_system_is_none_of_the_organization() -> None:
-    settings = replace(SETTINGS, organization_name="NQ", organization_value="0042")
-
-    (organization,) = resources(message(), "organization", settings)
-
-    assert "identifier" not in organization
-
-
-def test_the_oid_of_the_facility_is_not_that_of_the_organization_that_is_set() -> None:
-    settings = replace(SETTINGS, organization_name="NQ")
-
-    (organization,) = resources(message(msh={4: "X^1.2.3^ISO"}), "organization", settings)
-
-    assert "identifier" not in organization
 
 
 def test_a_default_system_is_for_numbers_without_an_authority() -> None:

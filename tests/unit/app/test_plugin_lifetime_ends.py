@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -13,10 +14,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.app import plugin_lifetime
-from fhirpub.app.plugin_lifetime import _call, plugins_running
+from fhirpub.app.plugin_lifetime import _call, _Stopping, plugins_running
 from fhirpub.config.settings import Config
 from tests.plugin_examples import install
 from tests.unit.app.test_plugin_lifetime import config_with, said
+from tests.waiting import until
 
 __all__ = ["said"]
 
@@ -99,6 +101,31 @@ async def test_a_plugin_that_hangs_does_not_keep_the_others_and_has_the_time_of_
 
     assert [one[:2] for one in said[2:4]] == [("stop", "two"), ("stop", "one")]
     assert said[4:] == ["late"]
+
+
+async def test_what_a_plugin_raises_after_others_were_stopped_is_logged(
+    gate: threading.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = sys.modules["example_log"].begun = threading.Event()  # type: ignore[attr-defined]
+
+    class Impatient(_Stopping):
+        async def _ends(self, work: asyncio.Future[Any]) -> bool:
+            await until(begun.is_set)
+            self._slow.append(work)
+            return False
+
+    monkeypatch.setattr(plugin_lifetime, "_SHUTDOWN_SECONDS", 60.0)
+    fails = "example_log.begun.set()\n    example_log.gate.wait()\n    1 / 0"
+    config = hanging(tmp_path, monkeypatch, "def fhirpub_shutdown", fails)
+    with capture_logs() as lines:
+        stopping = Impatient(config)
+        await stopping.call(["two"])
+        gate.set()
+        await stopping.finish()
+
+    (line,) = lines
+    assert line["event"] == "plugin not stopped"
+    assert "fhirpub_shutdown failed: ZeroDivisionError" in line["problem"]
 
 
 @each_way

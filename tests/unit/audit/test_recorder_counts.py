@@ -24,7 +24,7 @@ def store() -> Fake:
 
 @pytest.fixture
 def recorder(store: Fake) -> Recorder:
-    return Recorder(cast("AuditStore", store), deadline_seconds=5)
+    return Recorder(cast("AuditStore", store), deadline_seconds=30)
 
 
 async def test_what_is_taken_in_part_makes_room_in_bytes(recorder: Recorder) -> None:
@@ -112,7 +112,7 @@ async def test_what_is_being_stored_when_the_end_comes_is_stored_once(
 ) -> None:
     monkeypatch.setattr(recorder_module, "FLUSH_SECONDS", 0)
     store = Held()
-    recorder = Recorder(cast("AuditStore", store), deadline_seconds=5)
+    recorder = Recorder(cast("AuditStore", store), deadline_seconds=30)
     recorder.note("a", b"1", at=1)
     running = asyncio.create_task(recorder.run())
     await asyncio.wait_for(store.asked.wait(), 30)

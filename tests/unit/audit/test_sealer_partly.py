@@ -55,7 +55,7 @@ async def store(tmp_path: Path) -> AsyncGenerator[Partly]:
 
 async def seal_twice(store: Partly, clock: HandClock) -> list[int]:
     """Note a record of each of two tenants, and seal; return how many are in each chain."""
-    recorder = Recorder(store, deadline_seconds=5)
+    recorder = Recorder(store, deadline_seconds=30)
     sealer = a_sealer(store, clock, recorder=recorder)
     for tenant in TENANTS:
         recorder.note(tenant, a_line(clock), at=clock())

@@ -21,6 +21,7 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB
 from tests.unit.audit.test_sealer import a_sealer, read, record
 from tests.unit.audit.test_sealer_turns import Failing
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -126,8 +127,7 @@ async def test_a_stop_waits_until_checkpoints_are_kept_outside(
     await sealer.seal()
 
     finishing = asyncio.create_task(sealer.finish())
-    while sealer._leases.held(LEASE):
-        await asyncio.sleep(0.001)
+    await until(lambda: not sealer._leases.held(LEASE))
     done, _ = await asyncio.wait([finishing], timeout=0.1)
 
     assert not done

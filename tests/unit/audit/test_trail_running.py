@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from fhirpub.testing.clock import HandClock
 from fhirpub.testing.samples import LAB
 from tests.unit.audit.test_sealer import a_sealer
 from tests.unit.audit.test_trail import ADDRESS, Away, Parts, a_trail, reading
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -26,12 +27,6 @@ async def parts(tmp_path: Path) -> AsyncGenerator[Parts]:
     await store.start()
     yield a_trail(store, HandClock(), AuditConfig())
     await store.stop()
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not is_so():
-            await asyncio.sleep(0.001)
 
 
 async def test_refusals_are_recorded_while_the_trail_runs(

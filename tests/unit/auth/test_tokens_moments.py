@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from fhirpub.storage.client_activity_contract import RevokedToken
 from fhirpub.storage.contract import SigningKey
 from tests.unit.auth.conftest import ISSUER, HandClock, MemoryAccess, World, bearer
 from tests.unit.auth.test_authentication import Ward, make_ward
+from tests.waiting import until
 
 __all__ = ["make_ward"]
 
@@ -107,8 +107,7 @@ async def test_uses_are_recorded_while_keys_cannot_be_read(
     clock.pass_seconds(60)
     tokens._uses.note("c-1")
 
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await until(lambda: access.uses)
 
     assert access.uses == {"c-1": clock()}
     await tokens.stop()

@@ -72,7 +72,7 @@ async def test_who_goes_away_leaves_the_read_to_the_others() -> None:
 
 
 class Broken(Answers):
-    """A provider that is asked in vain once, as by a fault."""
+    """A provider whose first answer is lost by a fault of the service."""
 
     is_broken = True
 

@@ -63,14 +63,16 @@ def test_options_are_stronger_than_settings() -> None:
 
 
 @pytest.mark.parametrize("level", [logging.NOTSET, logging.ERROR])
-def test_the_level_of_the_library_is_restored(monkeypatch: pytest.MonkeyPatch, level: int) -> None:
+def test_the_level_of_the_library_is_restored(level: int) -> None:
     library = logging.getLogger("tornado")
-    monkeypatch.setattr(library, "level", level)
     before = library.level
+    library.setLevel(level)
+    try:
+        service()
 
-    service()
-
-    assert library.level == before
+        assert library.level == level
+    finally:
+        library.setLevel(before)
 
 
 @pytest.mark.parametrize("name", ["FHIRPUB_CLIENT_ID", "FHIRPUB_CLIENT_SECRET"])

@@ -9,12 +9,14 @@ from typing import Any
 import click
 import pytest
 
+from fhirpub.cli.sample import command
 from fhirpub.cli.sample.command import _day, _seed
 from fhirpub.cli.sample.reports import LABORATORY
-from fhirpub.runtime.clock import now_ms
 
 CONTEXT = click.Context(click.Command("sample"))
 OPTION = click.Option(["--x"])
+NOON = 1_795_262_400_000
+"""21 November 2026, in UTC."""
 
 
 @pytest.mark.parametrize("text", ["a", "A1", "0", "x" * 40])
@@ -29,9 +31,11 @@ def test_what_could_be_no_part_of_an_identifier_is_no_seed(text: str) -> None:
 
 
 @pytest.mark.parametrize(("days", "is_taken"), [(365, True), (400, True), (363, False)])
-def test_the_first_day_is_a_year_ago_or_earlier(days: int, *, is_taken: bool) -> None:
-    today = datetime.fromtimestamp(now_ms() / 1000, UTC)
-    day = today - timedelta(days=days)
+def test_the_first_day_is_a_year_ago_or_earlier(
+    monkeypatch: pytest.MonkeyPatch, days: int, *, is_taken: bool
+) -> None:
+    monkeypatch.setattr(command, "now_ms", lambda: NOON)
+    day = datetime.fromtimestamp(NOON / 1000, UTC) - timedelta(days=days)
 
     if is_taken:
         assert _day(CONTEXT, OPTION, day) == day.date()

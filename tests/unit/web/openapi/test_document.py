@@ -117,13 +117,3 @@ def test_a_token_is_got_by_oauth_or_sent_as_it_is(document: Any) -> None:
     assert {"webhooks.read", "webhooks.write", "system/AuditEvent.s"} <= scopes.keys()
     assert "system/Observation.u" not in scopes
     assert "system/Observation.r" in scopes
-
-
-def test_a_link_names_where_the_id_stands_of_what_was_made(document: Any) -> None:
-    places = {
-        link["parameters"]["id"]
-        for path in ("/fhir/r4/DiagnosticReport/$register", "/fhir/r4/DiagnosticReport")
-        for link in document["paths"][path]["post"]["responses"]["201"]["links"].values()
-    }
-
-    assert places == {"$response.body#/parameter/0/resource/id", "$response.body#/id"}

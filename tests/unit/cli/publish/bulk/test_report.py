@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -133,26 +132,27 @@ def test_only_the_user_can_read_a_new_report(tmp_path: Path) -> None:
     assert (tmp_path / "out.ndjson").stat().st_mode & 0o777 == 0o600
 
 
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+ON_A_FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from fhirpub.cli.publish.bulk.report import opened_report
+from fhirpub.cli.publish.outcome import Outcome
+
+file = Path(sys.argv[1])
+with opened_report(file, lambda: 0, resume=True) as report:
+    most = file.stat().st_size + 10
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    report.add(Outcome(file="a.json", result="refused"))
+"""
+"""A program of its own: no file of a process with that limit can grow beyond it."""
 
 
 def test_a_line_that_does_not_fit_on_the_disk_leaves_no_part_of_it(tmp_path: Path) -> None:
     (line,) = write(tmp_path / "out.ndjson")
-    size = (tmp_path / "out.ndjson").stat().st_size
 
-    with (
-        pytest.raises(ReportFailed, match="cannot be written: the disk is full"),
-        opened_report(tmp_path / "out.ndjson", lambda: 0, resume=True) as report,
-        files_of_at_most(size + 10),
-    ):
-        report.add(REFUSED)
+    program = [sys.executable, "-c", ON_A_FULL_DISK, str(tmp_path / "out.ndjson")]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
 
+    assert "ReportFailed" in done.stderr
+    assert "cannot be written: the disk is full" in done.stderr
     assert json.loads((tmp_path / "out.ndjson").read_bytes()) == line

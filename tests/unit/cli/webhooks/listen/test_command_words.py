@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
 
+from fhirpub.cli.webhooks.listen import command
 from fhirpub.cli.webhooks.listen.command import _check_name, _host_name, _Place, _Words
 from fhirpub.cli.webhooks.listen.position import usual_file
 from fhirpub.config.settings import Config
@@ -61,7 +62,7 @@ def test_each_pattern_of_events_is_taken_once_in_its_order() -> None:
 def test_the_name_of_a_machine_becomes_one_of_a_queue(
     monkeypatch: pytest.MonkeyPatch, host: str, name: str
 ) -> None:
-    monkeypatch.setattr(socket, "gethostname", lambda: host)
+    monkeypatch.setattr(command, "socket", SimpleNamespace(gethostname=lambda: host))
 
     found = _host_name()
 
