@@ -59,6 +59,7 @@ class _Stopping:
         self._config = config
         self._until = asyncio.get_running_loop().time() + _SHUTDOWN_SECONDS
         self._slow: list[asyncio.Future[Any]] = []
+        self._called: list[PluginHooks] = []
 
     async def call(self, names: Sequence[str]) -> Sequence[str]:
         """Call the hook of plugins; return those that one keeps, to be called as well."""
@@ -67,25 +68,29 @@ class _Stopping:
             return ()
         context = plugin_context(self._config, hooks)
         calling = _in_thread(partial(hooks.call, _SHUTDOWN, context=context))
+        self._called.append(hooks)
         kept: Sequence[str] = ()
         if await self._ends(calling):
             results = calling.result()
         else:
             results, kept = hooks.abandon()
+            late = _await_others(calling, hooks, [result for _plugin, result in results])
+            self._slow.append(asyncio.ensure_future(late))
         for plugin, result in results:
             if inspect.isawaitable(result):
                 await self._ends(asyncio.ensure_future(_await(_SHUTDOWN, hooks, plugin, result)))
-        for problem in _problems_of(hooks):
-            _log.error("plugin not stopped", problem=problem)
         return kept
 
     async def finish(self) -> None:
-        """Wait as long as there is time, and log what has not ended then."""
+        """Wait as long as there is time; log what has failed, and what has not ended then."""
         if self._slow:
             await asyncio.wait(self._slow, timeout=self._left())
         hanging = [one for one in self._slow if not one.done()]
         for one in hanging:
             one.cancel()
+        for hooks in self._called:
+            for problem in _problems_of(hooks):
+                _log.error("plugin not stopped", problem=problem)
         if hanging:
             _log.error("plugins not stopped", seconds=_SHUTDOWN_SECONDS)
 
@@ -130,6 +135,16 @@ async def _call(hook: str, config: Config, names: Sequence[str]) -> list[str]:
 
 def _problems_of(hooks: PluginHooks) -> list[str]:
     return [problem for found in hooks.problems.values() for problem in found]
+
+
+async def _await_others(
+    calling: asyncio.Future[list[tuple[str, Any]]], hooks: PluginHooks, known: Sequence[Any]
+) -> None:
+    """Await what a call returns in the end, but for what is known of it."""
+    for plugin, result in await calling:
+        is_known = any(result is one for one in known)
+        if inspect.isawaitable(result) and not is_known:
+            await _await(_SHUTDOWN, hooks, plugin, result)
 
 
 async def _await(hook: str, hooks: PluginHooks, plugin: str, result: Awaitable[Any]) -> None:
