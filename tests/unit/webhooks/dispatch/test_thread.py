@@ -12,6 +12,7 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.webhooks.dispatch.thread import WorkerThread
+from tests.waiting import until
 
 
 class Worker:
@@ -43,12 +44,6 @@ def thread_of(worker: Worker) -> WorkerThread:
         yield worker
 
     return WorkerThread(create)
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def test_the_worker_runs_and_is_woken_on_its_own_thread() -> None:
