@@ -19,6 +19,8 @@ from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
 
 _SHUTDOWN, _SHUTDOWN_SECONDS = "fhirpub_shutdown", 10.0
+_LEAST_SECONDS = 0.01
+"""A thread has these to begin, also if no time is left."""
 
 T = TypeVar("T")
 
@@ -73,7 +75,7 @@ class _Stopping:
         if await self._ends(calling):
             results = calling.result()
         else:
-            results, kept = hooks.abandon()
+            results, kept = hooks.abandon(_SHUTDOWN)
             late = _await_others(calling, hooks, [result for _plugin, result in results])
             self._slow.append(asyncio.ensure_future(late))
         for plugin, result in results:
@@ -96,7 +98,7 @@ class _Stopping:
 
     async def _ends(self, work: asyncio.Future[Any]) -> bool:
         """Wait for half of the time that is left; return whether the work has ended."""
-        await asyncio.wait([work], timeout=self._left() / 2)
+        await asyncio.wait([work], timeout=max(_LEAST_SECONDS, self._left() / 2))
         if not work.done():
             self._slow.append(work)
         return work.done()

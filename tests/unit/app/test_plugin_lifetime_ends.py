@@ -7,7 +7,7 @@ import itertools
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +161,27 @@ async def test_what_a_plugin_raises_that_has_kept_others_is_logged(
 
     assert line["event"] == "plugin not stopped"
     assert "ZeroDivisionError" in line["problem"]
+
+
+async def test_plugins_are_stopped_although_the_thread_that_calls_them_begins_late(
+    said: list[Any], gate: threading.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_thread, threads = plugin_lifetime._in_thread, list[str]()
+
+    def late(work: Callable[[], Any]) -> asyncio.Future[Any]:
+        threads.append("thread")
+        first = len(threads) == 1
+        return in_thread(lambda: (gate.wait(60), work())[1] if first else work())
+
+    lefts = iter([0.02])
+    monkeypatch.setattr(plugin_lifetime, "_in_thread", late)
+    monkeypatch.setattr(plugin_lifetime._Stopping, "_left", lambda _self: next(lefts, 120.0))
+    config = config_with(tmp_path, monkeypatch)
+    opening(tmp_path)
+
+    assert await errors_of_a_stop(config) == []
+
+    assert [one[:2] for one in said[2:]] == [("stop", "two"), ("stop", "one")]
 
 
 @each_way
