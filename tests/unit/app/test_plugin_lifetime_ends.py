@@ -171,7 +171,7 @@ async def test_plugins_are_stopped_although_the_thread_that_calls_them_begins_la
     def late(work: Callable[[], Any]) -> asyncio.Future[Any]:
         threads.append("thread")
         first = len(threads) == 1
-        return in_thread(lambda: (gate.wait(60), work())[1] if first else work())
+        return in_thread(lambda: (gate.wait(10), work())[1] if first else work())
 
     lefts = iter([0.02])
     monkeypatch.setattr(plugin_lifetime, "_in_thread", late)
