@@ -64,7 +64,7 @@ async def test_each_later_commit_wakes_it_again() -> None:
     async with thread.running():
         for number in (1, 2, 3):
             thread.ring()
-            await until(lambda number=number: worker.rings == number)
+            await until(lambda number=number: worker.rings == number)  # type: ignore[misc]
 
     assert worker.rings == 3
 
