@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import chain
 from typing import Any, TypeVar
 
 from fhirpub.config.settings import Config
@@ -20,6 +19,8 @@ from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import logger
 
 _SHUTDOWN, _SHUTDOWN_SECONDS = "fhirpub_shutdown", 10.0
+_LEAST_SECONDS = 0.01
+"""A thread has these to begin, also if no time is left."""
 
 T = TypeVar("T")
 
@@ -67,34 +68,37 @@ class _Stopping:
         hooks = PluginHooks(names)
         if not hooks.owners_of(_SHUTDOWN):
             return ()
-        self._called.append(hooks)
         context = plugin_context(self._config, hooks)
         calling = _in_thread(partial(hooks.call, _SHUTDOWN, context=context))
+        self._called.append(hooks)
         kept: Sequence[str] = ()
         if await self._ends(calling):
             results = calling.result()
         else:
-            results, kept = hooks.abandon()
+            results, kept = hooks.abandon(_SHUTDOWN)
+            late = _await_others(calling, hooks, [result for _plugin, result in results])
+            self._slow.append(asyncio.ensure_future(late))
         for plugin, result in results:
             if inspect.isawaitable(result):
                 await self._ends(asyncio.ensure_future(_await(_SHUTDOWN, hooks, plugin, result)))
         return kept
 
     async def finish(self) -> None:
-        """Wait as long as there is time, and log what failed, and what has not ended then."""
+        """Wait as long as there is time; log what has failed, and what has not ended then."""
         if self._slow:
             await asyncio.wait(self._slow, timeout=self._left())
-        for problem in chain.from_iterable(map(_problems_of, self._called)):
-            _log.error("plugin not stopped", problem=problem)
         hanging = [one for one in self._slow if not one.done()]
         for one in hanging:
             one.cancel()
+        for hooks in self._called:
+            for problem in _problems_of(hooks):
+                _log.error("plugin not stopped", problem=problem)
         if hanging:
             _log.error("plugins not stopped", seconds=_SHUTDOWN_SECONDS)
 
     async def _ends(self, work: asyncio.Future[Any]) -> bool:
         """Wait for half of the time that is left; return whether the work has ended."""
-        await asyncio.wait([work], timeout=self._left() / 2)
+        await asyncio.wait([work], timeout=max(_LEAST_SECONDS, self._left() / 2))
         if not work.done():
             self._slow.append(work)
         return work.done()
@@ -133,6 +137,16 @@ async def _call(hook: str, config: Config, names: Sequence[str]) -> list[str]:
 
 def _problems_of(hooks: PluginHooks) -> list[str]:
     return [problem for found in hooks.problems.values() for problem in found]
+
+
+async def _await_others(
+    calling: asyncio.Future[list[tuple[str, Any]]], hooks: PluginHooks, known: Sequence[Any]
+) -> None:
+    """Await what a call returns in the end, but for what is known of it."""
+    for plugin, result in await calling:
+        is_known = any(result is one for one in known)
+        if inspect.isawaitable(result) and not is_known:
+            await _await(_SHUTDOWN, hooks, plugin, result)
 
 
 async def _await(hook: str, hooks: PluginHooks, plugin: str, result: Awaitable[Any]) -> None:

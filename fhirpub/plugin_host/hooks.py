@@ -47,7 +47,7 @@ class PluginHooks:
         self.problems: dict[str, list[str]] = {}
         self.sources: dict[str, PluginSource] = {}
         self._returned: list[tuple[str, Any]] = []
-        self._waiting: list[str] = []
+        self._begun: set[str] = set()
         self._is_abandoned = False
         self._lock = threading.Lock()
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
@@ -87,25 +87,27 @@ class PluginHooks:
         What a plugin raises is added to ``problems``, and the others are called nevertheless.
         """
         self._returned.clear()
-        self._waiting[:] = self.owners_of(hook)
+        self._begun.clear()
         found = getattr(self._manager.hook, hook)(**arguments)
         made = {id(result): plugin for plugin, result in self._returned}
         return [(made.get(id(result), ""), result) for result in found]
 
-    def abandon(self) -> tuple[list[tuple[str, Any]], list[str]]:
-        """Let a call in another thread, in which a plugin hangs, reach no further plugin.
+    def abandon(self, hook: str) -> tuple[list[tuple[str, Any]], list[str]]:
+        """Let the call of a hook in another thread, in which a plugin hangs, reach no further one.
 
-        Returns what came of it so far, and the plugins that it has not reached.
+        Returns what came of it so far, and the plugins that it has not reached: all of them if it
+        has not begun.
         """
         with self._lock:
             self._is_abandoned = True
-            return [*self._returned], [*self._waiting]
+            left = [name for name in self.owners_of(hook) if name not in self._begun]
+            return [*self._returned], left
 
     def _begin(self, plugin: str) -> bool:
         """Return whether the hook of a plugin may begin."""
         with self._lock:
-            if not self._is_abandoned and plugin in self._waiting:
-                self._waiting.remove(plugin)
+            if not self._is_abandoned:
+                self._begun.add(plugin)
             return not self._is_abandoned
 
     def declared(self, hook: str, kind: type[Any], **arguments: Any) -> list[tuple[str, Any]]:

@@ -104,7 +104,12 @@ class Found:
 
 @pytest.mark.parametrize(("is_more", "following"), [(True, "id/7"), (False, None)])
 async def test_all_conflicts_that_were_found_are_listed(
-    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch, following: str, *, is_more: bool
+    office: Office,
+    lab: str,
+    monkeypatch: pytest.MonkeyPatch,
+    following: str | None,
+    *,
+    is_more: bool,
 ) -> None:
     monkeypatch.setattr(patients, "ConflictSearch", Found)
     monkeypatch.setattr(Found, "is_more", is_more)

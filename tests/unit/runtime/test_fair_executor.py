@@ -10,7 +10,6 @@ import pytest
 
 from fhirpub.errors import Throttled
 from fhirpub.runtime.fair_executor import FairExecutor
-from tests.unit.runtime.threads import no_new_threads
 
 
 class Gate:
@@ -157,11 +156,18 @@ async def test_work_whose_caller_goes_away_keeps_its_turn_until_it_ends(
     await asyncio.wait_for(draining, 30)
 
 
-async def test_work_that_no_thread_can_be_started_for_takes_no_turn() -> None:
+async def test_work_that_no_thread_can_be_started_for_takes_no_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     executor = FairExecutor(max_threads=1, per_owner=1)
 
-    with no_new_threads(), pytest.raises(RuntimeError, match="thread"):
-        await executor.run("lab", lambda: 7)
+    def refuse() -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(executor._threads, "_adjust_thread_count", refuse)
+        with pytest.raises(RuntimeError, match="thread"):
+            await executor.run("lab", lambda: 7)
 
     assert await asyncio.wait_for(executor.run("lab", lambda: 8), 30) == 8
     await asyncio.wait_for(executor.drain(), 30)

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TextIO
 
 import pytest
 
 from fhirpub.runtime import log_stream
 from fhirpub.runtime.log_stream import MAX_WAITING, LogStream, _fits
-from tests.unit.runtime.threads import no_new_threads
 from tests.waiting import until, wait_until
 
 LINE = "x" * 99 + "\n"
@@ -291,10 +291,23 @@ def test_a_process_that_is_forked_begins_without_the_lines_of_its_parent() -> No
     assert done.stdout == "0 1\n"
 
 
-def test_lines_that_no_thread_could_be_started_for_are_written_with_the_next(pipe: Pipe) -> None:
+class NoThread:
+    """A thread that the system does not start, since there are too many."""
+
+    def __init__(self, **_given: object) -> None:
+        pass
+
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")
+
+
+def test_lines_that_no_thread_could_be_started_for_are_written_with_the_next(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = LogStream(pipe.writing, lost=pipe.lost.append)
     pipe.fill()
-    with no_new_threads():
+    with monkeypatch.context() as patched:
+        patched.setattr(log_stream, "threading", SimpleNamespace(Thread=NoThread))
         log.write("first\n")
 
     log.write("end\n")

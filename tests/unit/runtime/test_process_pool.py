@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,6 +41,7 @@ from tests.unit.runtime.pool_jobs import (
     wait_for_file,
     write_to_standard_output,
 )
+from tests.waiting import until
 
 REFUSALS: list[FhirpubError] = [
     InvalidContent([Issue("error", "invalid", "is wrong", "Patient.name")]),
@@ -79,12 +79,6 @@ def is_running(pid: int) -> bool:
 
 def has_begun(file: Path) -> bool:
     return Path(f"{file}.begun").exists()
-
-
-async def until(true: Any) -> None:
-    async with asyncio.timeout(30):
-        while not true():
-            await asyncio.sleep(0.01)
 
 
 async def test_a_function_gets_the_chunks_joined_in_another_process(pool: ProcessPool) -> None:

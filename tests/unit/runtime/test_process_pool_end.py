@@ -7,7 +7,8 @@ from pathlib import Path
 
 from fhirpub.runtime.process_pool import ProcessPool
 from tests.unit.runtime.pool_jobs import MODULE, wait_for_file
-from tests.unit.runtime.test_process_pool import has_begun, importable, is_running, until
+from tests.unit.runtime.test_process_pool import has_begun, importable, is_running
+from tests.waiting import until
 
 __all__ = ["importable"]
 

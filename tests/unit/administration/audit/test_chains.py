@@ -14,11 +14,10 @@ from fhirpub.app.stores import open_store
 from fhirpub.audit.sealer import LEASE
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.errors import StoreUnavailable
-from fhirpub.runtime.clock import now_ms
+from fhirpub.runtime.clock import Clock, now_ms
 from fhirpub.storage.audit_contract import UnsealedAudit
 from fhirpub.storage.leases import Leases
 from fhirpub.storage.store import Store
-from fhirpub.storage.webhook_contract import MAX_LEASE_MULTIPLE
 from fhirpub.testing.samples import LAB, a_version
 from tests.unit.administration.office import Office
 from tests.waiting import until
@@ -63,8 +62,8 @@ async def waiting_record(store: Store) -> None:
     await store.add(LAB, a_version(audit=b'{"action":"register","status":201}'))
 
 
-def other_process(store: Store, seconds: float = 60.0) -> Leases:
-    return Leases(store, owner="other", seconds=seconds, clock=now_ms)
+def other_process(store: Store, seconds: float = 60.0, clock: Clock = now_ms) -> Leases:
+    return Leases(store, owner="other", seconds=seconds, clock=clock)
 
 
 async def test_a_command_gives_the_lease_back(office: Office) -> None:
@@ -103,7 +102,8 @@ async def test_a_service_that_does_not_seal_is_reported(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await waiting_record(office.store)
-    await other_process(office.store, seconds=MAX_LEASE_MULTIPLE * 0.18).take([LEASE])
+    await other_process(office.store, seconds=1.0, clock=office.clock).take([LEASE])
+    monkeypatch.setattr(chains, "now_ms", office.clock)
     monkeypatch.setattr(chains, "_LEASE_SECONDS", 0.2)
 
     with pytest.raises(StoreUnavailable) as refusal:

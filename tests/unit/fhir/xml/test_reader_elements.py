@@ -179,26 +179,5 @@ def test_extensions_of_values_nest_no_deeper_than_other_elements(
         assert read_xml(body)["extension"]
 
 
-@pytest.mark.parametrize(
-    "inside",
-    [
-        "<active value='true'>a</active>",
-        "<active value='true'><![CDATA[a]]></active>",
-        '<active value="true"><extension url="u:a"/>a</active>',
-    ],
-)
-def test_text_in_a_primitive_is_refused_at_its_place(inside: str) -> None:
-    assert [place for place, _rule in words(xml(inside))] == ["Patient.active"]
-
-
-@pytest.mark.parametrize(
-    "inside", ["", "<Patient/><Patient/>", "<Patient/><Device/>", "<HumanName/>"]
-)
-def test_a_contained_resource_is_one(inside: str) -> None:
-    assert words(xml(f"<contained>{inside}</contained>")) == [
-        ("Patient.contained[0]", "must hold one resource of FHIR R4")
-    ]
-
-
 def test_of_many_problems_a_hundred_are_reported() -> None:
     assert len(words(xml("<name><a/></name>" * 101))) == 100

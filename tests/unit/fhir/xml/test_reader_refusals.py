@@ -67,6 +67,14 @@ REFUSED = {
         "<active value='true'><![CDATA[a]]></active>",
         [("Patient.active", "must not hold text: FHIR's XML has values in attributes")],
     ),
+    "text in a primitive": (
+        "<active value='true'>a</active>",
+        [("Patient.active", "must not hold text: FHIR's XML has values in attributes")],
+    ),
+    "text beside an extension of a primitive": (
+        '<active value="true"><extension url="u:a"/>a</active>',
+        [("Patient.active", "must not hold text: FHIR's XML has values in attributes")],
+    ),
     "another namespace": (
         '<active xmlns="urn:x" value="true"/>',
         [("Patient.active", "must be in the namespace http://hl7.org/fhir")],
@@ -81,6 +89,10 @@ REFUSED = {
     ),
     "two in a wrapper": (
         "<contained><Patient/><Patient/></contained>",
+        [("Patient.contained[0]", "must hold one resource of FHIR R4")],
+    ),
+    "two of different types in a wrapper": (
+        "<contained><Patient/><Device/></contained>",
         [("Patient.contained[0]", "must hold one resource of FHIR R4")],
     ),
     "no resource in a wrapper": (

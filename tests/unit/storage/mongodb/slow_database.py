@@ -15,9 +15,9 @@ from fhirpub.storage.mongodb.opened import Opened
 from fhirpub.storage.mongodb.server_checks import _STANDALONE
 from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.samples import LAB
+from tests.waiting import until
 
 NEVER = OperationFailure("a value", 91, {"errorLabels": ["NoWritesPerformed"]})
-PATIENCE = 30
 
 
 class Collection:
@@ -78,9 +78,7 @@ def adding(
 
 async def reach(found: Callable[[], object], wanted: object) -> None:
     """Wait until something is as it should be, and see that it stays so."""
-    async with asyncio.timeout(PATIENCE):
-        while found() != wanted:
-            await asyncio.sleep(0.001)
+    await until(lambda: found() == wanted)
     for _ in range(20):
         await asyncio.sleep(0)
     assert found() == wanted

@@ -16,7 +16,6 @@ from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.samples import LAB, OTHER, a_version
 from tests.unit.storage.mongodb.slow_database import (
     NEVER,
-    PATIENCE,
     Database,
     adding,
     large,
@@ -164,7 +163,7 @@ async def test_a_stop_waits_for_pieces_then_for_versions_and_then_for_what_they_
 
 
 async def test_a_stop_without_writes_is_at_once(database: Database) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(30):
         await database.opened().drain()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.webhooks.dispatch.thread import WorkerThread
+from tests.waiting import until
 
 
 class Worker:
@@ -45,12 +46,6 @@ def thread_of(worker: Worker) -> WorkerThread:
     return WorkerThread(create)
 
 
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 async def test_the_worker_runs_and_is_woken_on_its_own_thread() -> None:
     worker = Worker()
     thread = thread_of(worker)
@@ -69,7 +64,7 @@ async def test_each_later_commit_wakes_it_again() -> None:
     async with thread.running():
         for number in (1, 2, 3):
             thread.ring()
-            await until(lambda number=number: worker.rings == number)
+            await until(lambda number=number: worker.rings == number)  # type: ignore[misc]
 
     assert worker.rings == 3
 

@@ -87,6 +87,7 @@ async def test_attempts_in_flight_are_waited_for_before_their_outcomes_are_store
 
         monkeypatch.setattr(part, name, call)
 
+    monkeypatch.setattr(module, "_LAST_SECONDS", 60.0)
     noted(worker._dispatcher, "drain")
     noted(worker._dispatcher, "flush")
     noted(worker._relay, "finish")

@@ -83,9 +83,10 @@ async def test_all_that_wait_for_events_that_come_at_once_end(
 
     await store.append([a_delivery(first.id), a_delivery(other.id)])
     await until(lambda: any(wait.done() for wait in waits))
-    await asyncio.sleep(0.01)  # until all have ended
+    looks = store.asked
+    await asyncio.wait(waits)
 
-    assert [wait.done() for wait in waits] == [True] * 3
+    assert store.asked == looks
 
 
 async def test_events_that_the_client_has_do_not_end_a_wait(

@@ -112,17 +112,18 @@ async def test_a_document_has_all_that_is_said_about_how_long_it_may_be_kept(
 
 
 async def test_all_addresses_that_were_dialled_are_in_the_outcome() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
     addresses = ["127.0.0.1", "127.0.0.2"]
 
-    def look_up(*_name: object) -> Sequence[AddressInfo]:
+    def look_up(_host: object, port: int, *_more: object) -> Sequence[AddressInfo]:
         kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
         return [(*kind, (address, port)) for address in addresses]
 
     settings = replace(SETTINGS, allow_networks=["127.0.0.0/8"])
     async with Sender(settings, clock=HandClock(), look_up=look_up) as sender:
-        outcome = await sender.attempt(replace(MESSAGE, url=f"http://hooks.test:{port}/"))
+        with socket.socket() as silent:  # no other program gets its port, and it takes no calls
+            silent.bind(("", 0))
+            url = f"http://hooks.test:{silent.getsockname()[1]}/"
+            outcome = await sender.attempt(replace(MESSAGE, url=url))
 
     assert outcome.reason == "E_CONNECT"
     assert [*dict.fromkeys(outcome.dialled)] == addresses  # the client may dial one again
