@@ -258,3 +258,21 @@ async def test_a_failure_that_is_withheld_ends_and_is_tried_again_as_a_timeout(
     assert (attempt.reason, attempt.duration) == (WITHHELD, longest)
     assert attempt.ended == attempt.begun + longest
     assert found.due >= attempt.ended + 5_000
+
+
+async def test_failures_that_are_withheld_last_since_the_first_of_them_ended_for_the_log(
+    desk: Desk,
+) -> None:
+    found = await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
+
+    assert desk.line.condition.streak == FailureStreak(1, found.attempts[0].ended or 0)
+    assert desk.line.condition.streak.since == NOW + round(TIMEOUT * 1000)
+
+
+async def test_a_second_failure_that_is_withheld_ends_after_its_own_begin(desk: Desk) -> None:
+    await desk.deliver(FAILED)
+    desk.clock.forward(seconds=10)
+
+    found = await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
+
+    assert found.attempts[1].ended == NOW + 10_000 + round(TIMEOUT * 1000)

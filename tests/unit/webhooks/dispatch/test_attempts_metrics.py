@@ -103,3 +103,9 @@ async def test_what_is_not_sent_is_no_attempt(desk: Desk) -> None:
     await desk.deliver(ACCEPTED)
 
     assert shown(desk, "webhook_attempts_total") == {}
+
+
+async def test_what_is_withheld_from_the_tenant_is_counted_by_its_cause(desk: Desk) -> None:
+    await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
+
+    assert shown(desk, "webhook_attempts_total") == {("E_CONNECT",): 1.0}

@@ -278,6 +278,21 @@ async def test_an_earlier_alarm_replaces_a_later_one_and_not_the_other_way_round
     assert alarms == [(NOW + 500,) * 2, (NOW + 300,) * 2, (NOW + 300,) * 2]
 
 
+async def test_an_alarm_that_has_rung_is_not_set_any_more_although_the_endpoint_was_awake(
+    process: Process,
+) -> None:
+    line = await process.ready(await process.add(), 1)
+    line.queue.take(NOW, 1)
+    line.queue.back("evt_1", due=NOW + 500, number=1)
+    process.dispatcher._schedule_wake_up(line, NOW)
+    process.dispatcher._wake(line)
+    process.clock.now = NOW + 500
+
+    process.dispatcher._choose(NOW + 500)
+
+    assert (line.queue.taken, line.alarm) == (1, None)
+
+
 async def test_an_endpoint_with_nothing_to_send_is_not_looked_at_again(process: Process) -> None:
     line = await process.ready(await process.add())
     process.dispatcher._awake.clear()

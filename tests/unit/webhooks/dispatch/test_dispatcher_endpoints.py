@@ -278,3 +278,25 @@ async def test_health_that_was_stored_is_known(process: Process) -> None:
     await process.look()
 
     assert process.line(added).condition == WARNED
+
+
+async def test_health_that_changes_while_it_is_stored_is_stored_again(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await process.add()
+    await process.look()
+    line, save = process.line(added), process.store.save_health
+    former, latest = EndpointHealth(throttled=NOW + 1), EndpointHealth(throttled=NOW + 2)
+
+    async def then_change(endpoint_id: str, condition: bytes) -> None:
+        await save(endpoint_id, condition)
+        line.condition = latest
+
+    line.condition = former
+    monkeypatch.setattr(process.store, "save_health", then_change)
+    for _again in range(2):
+        await process.dispatcher.flush()
+
+    stored = await process.store.endpoint(added.tenant, added.id)
+    assert stored is not None
+    assert stored.condition == latest.serialize()

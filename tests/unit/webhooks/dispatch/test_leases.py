@@ -193,3 +193,21 @@ async def test_what_could_not_be_prolonged_in_time_is_not_owned(store: SqliteSto
 
     assert not first.owned & second.owned
     assert all(first.holds(name) for name in first.owned)
+
+
+async def test_a_process_whose_place_was_taken_while_it_slept_is_counted_in_another(
+    store: SqliteStore,
+) -> None:
+    clock = HandClock()
+    slept, other = process(store, "a", clock), process(store, "b", clock)
+    await slept.update(TEN)
+    clock.forward(seconds=SECONDS)
+    await other.update(TEN)
+
+    surplus = 0
+    for _ in range(3):  # the least of three counts is right
+        await slept.update(TEN)
+        clock.forward(seconds=SECONDS / 3)
+        surplus = await other.update(TEN)
+
+    assert (len(other.owned), surplus) == (10, 5)

@@ -13,6 +13,7 @@ from fhirpub.testing.samples import LAB
 from fhirpub.webhooks.management.endpoint_secrets import encrypt_secret
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
 from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.transport.message import Message
 from tests.unit.webhooks.management.office import OLD, PULL, SEAL, SECRET, URL, Office
 
 NEW = b"n" * 32
@@ -226,3 +227,33 @@ async def test_a_test_is_not_signed_with_a_secret_whose_time_is_over(office: Off
         await office.service.test(LAB, added.id)
 
     assert [len(message.secrets) for message in office.sender.sent] == [2, 1]
+
+
+async def test_a_challenge_that_was_passed_before_a_move_verifies_nothing(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await office.add(trusted=False)
+    office.sender.outcome, attempt = None, office.sender.attempt
+
+    async def then_move(message: Message) -> Outcome:
+        outcome = await attempt(message)
+        await office.service.change(LAB, added.id, {"url": f"{URL}/new"})
+        return outcome
+
+    monkeypatch.setattr(office.sender, "attempt", then_move)
+    trial = await office.service.verify(LAB, added.id)
+
+    stored = await office.stored(added)
+    assert (stored.url, stored.state) == (f"{URL}/new", "unverified")
+    assert trial.endpoint == stored
+
+
+async def test_the_operator_is_told_why_a_private_endpoint_stays_disabled(
+    office: Office,
+) -> None:
+    added = await office.add()
+    await office.service.disable(LAB, added.id)
+    office.sender.outcome = Outcome(reason="E_TLS", private=True, duration=1)
+
+    with pytest.raises(BrokenRule, match="E_TLS"):
+        await office.service.enable(LAB, added.id, operator=True)
