@@ -228,6 +228,23 @@ async def test_what_could_not_be_begun_waits_and_is_read_again(
     assert line.queue.taken == 0
 
 
+async def test_each_endpoint_of_which_nothing_could_be_begun_is_read_again(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = [await process.add(), await process.add(tenant=OTHER)]
+    await process.store_deliveries(added[0], 1, 2)
+    await process.ready(added[1], 1, 2)
+
+    async def of_others(*_arguments: Any, **_named: Any) -> tuple[()]:
+        return ()
+
+    monkeypatch.setattr(process.store, "begin", of_others)
+    await process.begin()
+
+    lines = [process.line(one) for one in added]
+    assert [(line.stale, line.queue.taken) for line in lines] == [(True, 0)] * 2
+
+
 async def test_an_attempt_whose_outcome_is_lost_is_due_when_its_lease_has_ended(
     process: Process,
 ) -> None:

@@ -300,3 +300,13 @@ async def test_health_that_changes_while_it_is_stored_is_stored_again(
     stored = await process.store.endpoint(added.tenant, added.id)
     assert stored is not None
     assert stored.condition == latest.serialize()
+
+
+async def test_the_queue_of_an_endpoint_that_was_taken_is_read_without_a_pause(
+    process: Process,
+) -> None:
+    await process.add()
+
+    await process.look()
+
+    assert process.dispatcher._loading._bell.is_set()

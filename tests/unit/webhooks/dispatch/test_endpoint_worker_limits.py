@@ -282,3 +282,11 @@ def test_a_message_is_that_of_its_delivery() -> None:
     assert (message.endpoint, message.event_id, message.sequence) == (given.id, "evt_7", 7)
     assert (message.number, message.body, message.traceparent) == (3, body, trace)
     assert message.event_type == "diagnosticreport.created"
+
+
+def test_the_next_moment_is_not_before_the_breaker_allows_a_probe() -> None:
+    made = worker()
+    breaker = Breaker(state="open", until=NOW + 60_000, open_for=60_000)
+    made.condition = EndpointHealth(breaker=breaker, throttled=NOW + 5_000)
+
+    assert made.next_moment(NOW) == NOW + 60_000

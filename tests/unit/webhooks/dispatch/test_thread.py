@@ -175,3 +175,31 @@ async def test_the_end_waits_until_the_worker_has_ended() -> None:
         pass
 
     assert worker.threads == ["ended"]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_worker_whose_start_is_given_up_ends_once_it_has_started(*, begun: bool) -> None:
+    starting, may_start, worker = threading.Event(), threading.Event(), Worker()
+
+    @asynccontextmanager
+    async def create() -> AsyncGenerator[Any]:
+        starting.set()
+        await asyncio.to_thread(may_start.wait, 30)
+        yield worker
+
+    async def run() -> None:
+        async with WorkerThread(create).running():
+            pass
+
+    task = asyncio.create_task(run())
+    await asyncio.sleep(0)
+    if begun:
+        await asyncio.to_thread(starting.wait, 30)
+    task.cancel()
+    await asyncio.sleep(0)
+    may_start.set()
+
+    async with asyncio.timeout(30):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert worker.threads == ["webhooks", "ended"]

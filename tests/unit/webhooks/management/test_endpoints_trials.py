@@ -257,3 +257,22 @@ async def test_the_operator_is_told_why_a_private_endpoint_stays_disabled(
 
     with pytest.raises(BrokenRule, match="E_TLS"):
         await office.service.enable(LAB, added.id, operator=True)
+
+
+async def test_what_the_operator_disables_during_the_test_of_a_tenant_stays_disabled(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await office.add()
+    gone = replace(added, state="disabled", why="gone", revision=added.revision + 1)
+    assert await office.store.put_endpoint(LAB, gone)
+    attempt = office.sender.attempt
+
+    async def then_disable(message: Message) -> Outcome:
+        await office.service.disable(LAB, added.id)
+        return await attempt(message)
+
+    monkeypatch.setattr(office.sender, "attempt", then_disable)
+    with pytest.raises(BrokenRule, match="by the operator"):
+        await office.service.enable(LAB, added.id)
+
+    assert (await office.stored(added)).state == "disabled"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
@@ -138,6 +138,50 @@ async def test_a_url_is_called_as_it_was_registered_character_by_character(
     await sender.retrieve(url, TENANT)
 
     assert [received.path for received in receiver.received] == [path, path]
+
+
+async def test_a_document_is_not_read_where_a_redirect_leads(
+    sender: Sender, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=307, headers={"Location": "/other"}))
+
+    found = await sender.retrieve(f"http://127.0.0.1:{receiver.port}/", TENANT)
+
+    assert (found.problem, len(receiver.received)) == ("status 307", 1)
+
+
+def at_home(port: int, looked_up: list[object]) -> Callable[..., Sequence[AddressInfo]]:
+    """Lead each name to the receiver, and note it."""
+
+    def look_up(host: object, *_more: object) -> Sequence[AddressInfo]:
+        looked_up.append(host)
+        kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+        return [(*kind, ("127.0.0.1", port))]
+
+    return look_up
+
+
+async def test_a_cookie_of_a_host_with_a_name_is_not_sent_back(receiver: Receiver) -> None:
+    receiver.answer(Reply(headers={"Set-Cookie": "a=b; Path=/"}))
+    look_up = at_home(receiver.port, [])
+    async with Sender(SETTINGS, clock=HandClock(), look_up=look_up) as sender:
+        message = replace(MESSAGE, url=f"http://hooks.test:{receiver.port}/")
+        for _again in range(2):
+            await sender.attempt(message)
+
+    assert [received.headers.get("cookie") for received in receiver.received] == [None, None]
+
+
+async def test_a_name_is_looked_up_for_each_connection(receiver: Receiver) -> None:
+    receiver.answer(Reply(keep_open=False))
+    looked_up: list[object] = []
+    look_up = at_home(receiver.port, looked_up)
+    async with Sender(SETTINGS, clock=HandClock(), look_up=look_up) as sender:
+        message = replace(MESSAGE, url=f"http://hooks.test:{receiver.port}/")
+        for _again in range(2):
+            await sender.attempt(message)
+
+    assert looked_up == ["hooks.test", "hooks.test"]
 
 
 # Connections that rest
