@@ -109,3 +109,11 @@ async def test_what_is_withheld_from_the_tenant_is_counted_by_its_cause(desk: De
     await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
 
     assert shown(desk, "webhook_attempts_total") == {("E_CONNECT",): 1.0}
+
+
+async def test_the_time_of_an_attempt_is_measured_although_the_tenant_is_not_told(
+    desk: Desk,
+) -> None:
+    await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=1_500))
+
+    assert shown(desk, "webhook_attempt_seconds_sum") == {(): 1.5}

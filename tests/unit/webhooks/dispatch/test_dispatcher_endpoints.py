@@ -310,3 +310,21 @@ async def test_the_queue_of_an_endpoint_that_was_taken_is_read_without_a_pause(
     await process.look()
 
     assert process.dispatcher._loading._bell.is_set()
+
+
+async def test_health_of_another_endpoint_that_changed_between_two_reads_is_known(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await process.add()
+    await process.look()
+    added = await process.add()
+    share = process.shares.update
+
+    async def update(active: set[str]) -> int:
+        await process.store.save_health(added.id, WARNED.serialize())  # by the previous owner
+        return await share(active)
+
+    monkeypatch.setattr(process.shares, "update", update)
+    await process.look()
+
+    assert process.line(added).condition == WARNED

@@ -211,3 +211,25 @@ async def test_a_process_whose_place_was_taken_while_it_slept_is_counted_in_anot
         surplus = await other.update(TEN)
 
     assert (len(other.owned), surplus) == (10, 5)
+
+
+async def test_what_was_taken_up_to_the_share_is_held_and_the_rest_is_free(
+    store: SqliteStore,
+) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await first.update(TEN[3:6])
+
+    await second.update(TEN)
+    await first.update(TEN)
+
+    assert (len(second.owned), len(first.owned)) == (5, 5)
+    assert all(second.holds(name) for name in second.owned)
+    assert not first.owned & second.owned
+
+
+async def test_what_is_held_and_not_wanted_any_more_is_given_away_too(store: SqliteStore) -> None:
+    alone = process(store, "a", HandClock())
+    await alone.update(TEN)
+
+    assert await alone.update(TEN[:7]) == 3

@@ -227,6 +227,28 @@ async def test_a_connection_in_use_is_not_closed_for_others(
     assert line.under_way == 0
 
 
+async def test_connections_in_use_are_closed_at_the_end(
+    sender: Sender, receiver: Receiver
+) -> None:
+    for endpoint in "ab":
+        await sender.attempt(replace(MESSAGE, url=receiver.url, endpoint=endpoint))
+    lines = [*client_of(sender)._lines.values()]
+    lines[0].under_way = 1
+
+    await client_of(sender).close()
+
+    assert [line.session.closed for line in lines] == [True, True]
+
+
+async def test_the_time_to_connect_does_not_limit_an_answer(
+    sender: Sender, receiver: Receiver
+) -> None:
+    await sender.attempt(replace(MESSAGE, url=receiver.url))
+
+    (line,) = client_of(sender)._lines.values()
+    assert (line.session.timeout.total, line.session.timeout.connect) == (None, 15.0)
+
+
 async def test_an_endpoint_rests_since_its_last_message(
     sender: Sender, receiver: Receiver
 ) -> None:
