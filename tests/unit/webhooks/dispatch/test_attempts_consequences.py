@@ -297,3 +297,15 @@ async def test_what_the_former_receiver_answers_after_a_move_does_not_count_for_
     assert desk.receiver.sent[0].url == desk.endpoint.url
     assert desk.line.condition == EndpointHealth()
     assert await desk.state() == ("active", "", 2)
+
+
+async def test_an_endpoint_that_is_being_disabled_is_left_to_the_attempt_that_disables_it(
+    desk: Desk,
+) -> None:
+    await told(desk, "endpoint.disabled")
+    desk.line.disabling = True
+
+    await desk.deliver(Outcome(status=410))
+
+    assert emitted(desk) == []
+    assert await desk.state() == ("active", "", 1)

@@ -261,6 +261,21 @@ async def test_an_attempt_whose_outcome_is_lost_is_due_when_its_lease_has_ended(
     assert "a secret" not in str(entry)
 
 
+async def test_an_attempt_whose_outcome_is_lost_late_waits_for_its_lease_from_then_on(
+    process: Process,
+) -> None:
+    line = await process.ready(await process.add(), 1)
+    process.sent.problem = RuntimeError("a fault")
+    process.sent.gate.clear()
+    await process.begin()
+    process.clock.forward(seconds=10)
+
+    process.sent.gate.set()
+    await process.settle()
+
+    assert line.queue.next_moment() == NOW + 10_000 + AFTER_TIMEOUT
+
+
 async def test_a_delivery_that_failed_is_begun_when_it_is_due(process: Process) -> None:
     line = await process.ready(await process.add(), 1)
     process.sent.problem = RuntimeError()

@@ -35,6 +35,16 @@ async def test_without_endpoints_nothing_is_heard(process: Process) -> None:
     assert process.lines == set()
 
 
+async def test_an_endpoint_that_is_paused_is_heard_as_its_deliveries_wait_for_it(
+    process: Process,
+) -> None:
+    await process.add(state="paused")
+
+    await process.look()
+
+    assert process.dispatcher.heard
+
+
 async def test_endpoints_are_looked_after_four_times_in_a_lease(process: Process) -> None:
     assert await Process(process.store, lease_seconds=2.0).look() == 0.5
 
