@@ -338,3 +338,17 @@ async def test_health_of_another_endpoint_that_changed_between_two_reads_is_know
     await process.look()
 
     assert process.line(added).condition == WARNED
+
+
+async def test_an_endpoint_with_nothing_to_send_hides_no_other_that_waits(
+    process: Process,
+) -> None:
+    await process.add()
+    waiting = await process.add()
+    (await process.ready(waiting, 1)).queue.take(process.clock(), 0)
+    idle = next(name for name in process.lines if name != waiting.id)
+    process.dispatcher._awake = dict.fromkeys([idle, waiting.id])
+    process.clock.forward(seconds=10)
+    process.line(waiting).queue.take(process.clock(), 0)
+
+    assert process.dispatcher.waiting_since() == {waiting.tenant: NOW + 1}

@@ -290,3 +290,18 @@ def test_the_next_moment_is_not_before_the_breaker_allows_a_probe() -> None:
     made.condition = EndpointHealth(breaker=breaker, throttled=NOW + 5_000)
 
     assert made.next_moment(NOW) == NOW + 60_000
+
+
+def test_a_probe_that_never_ends_is_over_after_the_time_of_the_settings() -> None:
+    made = EndpointWorker(
+        endpoint(),
+        settings=WebhooksConfig(),
+        patience=FailurePolicy(open_seconds=5.0),
+        seal=SEAL,
+    )
+    made.queue.renew([queued(1), queued(2)], ordering="none", last=2)
+    made.condition = EndpointHealth(breaker=Breaker(state="open", until=NOW, open_for=5_000))
+
+    assert len(made.dequeue(NOW, 9)) == 1
+
+    assert made.condition.until == NOW + 5_000

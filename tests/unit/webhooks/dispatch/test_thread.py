@@ -177,29 +177,53 @@ async def test_the_end_waits_until_the_worker_has_ended() -> None:
     assert worker.threads == ["ended"]
 
 
-@pytest.mark.parametrize("begun", [True, False])
-async def test_a_worker_whose_start_is_given_up_ends_once_it_has_started(*, begun: bool) -> None:
-    starting, may_start, worker = threading.Event(), threading.Event(), Worker()
+class Gated(WorkerThread):
+    """A thread that begins, and then starts its worker, once it may."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__(self._open)
+        self.may_begin, self.starting, self.may_start = (threading.Event() for _number in range(3))
+        self._given: Any = worker
+
+    def _run(self, *arguments: Any) -> None:
+        self.may_begin.wait(30)
+        super()._run(*arguments)
 
     @asynccontextmanager
-    async def create() -> AsyncGenerator[Any]:
-        starting.set()
-        await asyncio.to_thread(may_start.wait, 30)
-        yield worker
+    async def _open(self) -> AsyncGenerator[Any]:
+        self.starting.set()
+        await asyncio.to_thread(self.may_start.wait, 30)
+        yield self._given
 
-    async def run() -> None:
-        async with WorkerThread(create).running():
+    async def run(self) -> None:
+        async with self.running():
             pass
 
-    task = asyncio.create_task(run())
+    def end(self) -> None:
+        """End it whatever it knows, since the tests would never end otherwise."""
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_worker_whose_start_is_given_up_ends_once_it_has_started(*, begun: bool) -> None:
+    worker = Worker()
+    thread = Gated(worker)
+    task = asyncio.create_task(thread.run())
     await asyncio.sleep(0)
     if begun:
-        await asyncio.to_thread(starting.wait, 30)
+        thread.may_begin.set()
+        await asyncio.to_thread(thread.starting.wait, 30)
+
     task.cancel()
     await asyncio.sleep(0)
-    may_start.set()
+    thread.may_begin.set()
+    thread.may_start.set()
 
-    async with asyncio.timeout(30):
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    try:
+        await until(task.done)
+    finally:
+        thread.end()
+        await asyncio.wait({task}, timeout=30)
+    assert task.cancelled()
     assert worker.threads == ["webhooks", "ended"]

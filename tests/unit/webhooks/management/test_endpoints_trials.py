@@ -276,3 +276,21 @@ async def test_what_the_operator_disables_during_the_test_of_a_tenant_stays_disa
         await office.service.enable(LAB, added.id)
 
     assert (await office.stored(added)).state == "disabled"
+
+
+async def test_an_endpoint_that_is_moved_back_after_a_move_in_the_meantime_is_verified_again(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added, address = await office.add(), office.sender.address
+    moves: list[str] = []
+
+    async def while_it_moves(url: str, *, tenant: str, trusted: bool) -> str:
+        if not moves:
+            moves.append(url)
+            await office.service.change(LAB, added.id, {"url": f"{URL}/new"}, trusted=True)
+        return await address(url, tenant=tenant, trusted=trusted)
+
+    monkeypatch.setattr(office.sender, "address", while_it_moves)
+    changed = await office.service.change(LAB, added.id, {"url": URL})
+
+    assert (changed.url, changed.state) == (URL, "unverified")
