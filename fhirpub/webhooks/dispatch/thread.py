@@ -31,6 +31,7 @@ class WorkerThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._is_rung = False
+        self._is_ending = False
         self._lags: dict[str, float] = {}
 
     def pause_for(self, tenant: str) -> float:
@@ -54,7 +55,7 @@ class WorkerThread:
     async def running(self) -> AsyncGenerator[None, None]:
         """Run until the block ends; then finish what is in flight, within ``drain_seconds``.
 
-        Raises what the start raises.
+        Raises what the start raises. If the start is given up, it ends as soon as it has begun.
         """
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         thread = threading.Thread(
@@ -65,6 +66,7 @@ class WorkerThread:
             await started
             yield
         finally:
+            self._is_ending = True  # before the look at what the thread sets before it looks here
             loop, stop = self._loop, self._stop
             if loop is not None and stop is not None:
                 with suppress(RuntimeError):
@@ -80,9 +82,11 @@ class WorkerThread:
             self._worker = self._loop = None
 
     async def _work(self, outer: asyncio.AbstractEventLoop, started: asyncio.Future[None]) -> None:
-        self._stop = asyncio.Event()
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        if self._is_ending:
+            self._stop.set()
         async with self._create() as worker, worker.running():
-            self._loop, self._worker = asyncio.get_running_loop(), worker
+            self._worker = worker
             outer.call_soon_threadsafe(_succeed, started)
             while not self._stop.is_set():
                 self._lags = worker.lags()

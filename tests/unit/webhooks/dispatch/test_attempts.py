@@ -215,3 +215,24 @@ async def test_to_a_fast_receiver_more_deliveries_are_begun_than_are_sent_at_a_t
     await desk.deliver(outcome)
 
     assert (desk.line.window.size > before) is ahead
+
+
+async def test_a_delivery_that_was_replayed_has_all_of_its_attempts_again(desk: Desk) -> None:
+    await desk.deliver(FAILED)
+    first = await desk.stored()
+    await desk.add(attempts=first.attempts, number=0)
+
+    found = await desk.deliver(FAILED)
+
+    assert (found.state, found.number, len(found.attempts)) == ("retrying", 1, 2)
+    assert desk.receiver.sent[-1].number == 1
+
+
+async def test_the_record_of_an_event_about_no_resource_names_the_endpoint_alone(
+    desk: Desk,
+) -> None:
+    await desk.add(resource="")
+
+    await desk.deliver(ACCEPTED)
+
+    assert desk.store.records[0][1]["what"] == [f"Endpoint/{desk.endpoint.id}"]

@@ -16,6 +16,7 @@ from fhirpub.testing.samples import LAB
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.outcome import WITHHELD, Outcome
 from fhirpub.webhooks.policy.retry_policy import FailureStreak, Schedule
+from fhirpub.webhooks.transport.message import Message
 from tests.unit.webhooks.dispatch.attempting import ACCEPTED, BODY, FAILED, LEASED, TIMEOUT, Desk
 
 HOUR_MS = 3_600_000
@@ -258,3 +259,53 @@ async def test_a_failure_that_is_withheld_ends_and_is_tried_again_as_a_timeout(
     assert (attempt.reason, attempt.duration) == (WITHHELD, longest)
     assert attempt.ended == attempt.begun + longest
     assert found.due >= attempt.ended + 5_000
+
+
+async def test_failures_that_are_withheld_last_since_the_first_of_them_ended_for_the_log(
+    desk: Desk,
+) -> None:
+    found = await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
+
+    assert desk.line.condition.streak == FailureStreak(1, found.attempts[0].ended or 0)
+    assert desk.line.condition.streak.since == NOW + round(TIMEOUT * 1000)
+
+
+async def test_a_second_failure_that_is_withheld_ends_after_its_own_begin(desk: Desk) -> None:
+    await desk.deliver(FAILED)
+    desk.clock.forward(seconds=10)
+
+    found = await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
+
+    assert found.attempts[1].ended == NOW + 10_000 + round(TIMEOUT * 1000)
+
+
+@pytest.mark.parametrize("outcome", [FAILED, Outcome(status=410)])
+async def test_what_the_former_receiver_answers_after_a_move_does_not_count_for_the_new_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+) -> None:
+    moved = replace(desk.endpoint, url="https://new.example/", revision=2)
+    attempt = desk.receiver.attempt
+
+    async def while_it_moves(message: Message) -> Outcome:
+        await desk.store.put_endpoint(LAB, moved)
+        desk.line.update(moved)
+        return await attempt(message)
+
+    monkeypatch.setattr(desk.receiver, "attempt", while_it_moves)
+    await desk.deliver(outcome)
+
+    assert desk.receiver.sent[0].url == desk.endpoint.url
+    assert desk.line.condition == EndpointHealth()
+    assert await desk.state() == ("active", "", 2)
+
+
+async def test_an_endpoint_that_is_being_disabled_is_left_to_the_attempt_that_disables_it(
+    desk: Desk,
+) -> None:
+    await told(desk, "endpoint.disabled")
+    desk.line.disabling = True
+
+    await desk.deliver(Outcome(status=410))
+
+    assert emitted(desk) == []
+    assert await desk.state() == ("active", "", 1)

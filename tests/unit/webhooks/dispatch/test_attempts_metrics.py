@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import parser
 
+from fhirpub.storage.webhook_contract import Endpoint
 from fhirpub.webhooks.policy.outcome import Outcome
 from tests.unit.webhooks.dispatch.attempting import ACCEPTED, FAILED, Desk
 
@@ -103,3 +104,46 @@ async def test_what_is_not_sent_is_no_attempt(desk: Desk) -> None:
     await desk.deliver(ACCEPTED)
 
     assert shown(desk, "webhook_attempts_total") == {}
+
+
+async def test_what_is_withheld_from_the_tenant_is_counted_by_its_cause(desk: Desk) -> None:
+    await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=3))
+
+    assert shown(desk, "webhook_attempts_total") == {("E_CONNECT",): 1.0}
+
+
+async def test_the_time_of_an_attempt_is_measured_although_the_tenant_is_not_told(
+    desk: Desk,
+) -> None:
+    await desk.deliver(Outcome(reason="E_CONNECT", private=True, duration=1_500))
+
+    assert shown(desk, "webhook_attempt_seconds_sum") == {(): 1.5}
+
+
+async def test_a_delivery_took_no_time_where_the_clock_is_behind_that_of_its_event(
+    desk: Desk,
+) -> None:
+    await desk.add(body=b'{"timestamp":"2099-01-01T00:00:00Z"}')
+
+    await desk.deliver(ACCEPTED)
+
+    assert shown(desk, "webhook_delivery_seconds_count") == {(): 1.0}
+    assert shown(desk, "webhook_delivery_seconds_sum") == {}
+
+
+async def test_an_endpoint_that_is_disabled_after_a_lost_race_is_counted_once(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, lost = desk.store.put_endpoint, list[Endpoint]()
+
+    async def lose_the_first(tenant: str, endpoint: Endpoint) -> bool:
+        if not lost:
+            lost.append(endpoint)
+            return False
+        return await put(tenant, endpoint)
+
+    monkeypatch.setattr(desk.store, "put_endpoint", lose_the_first)
+    await desk.deliver(Outcome(status=410))
+
+    assert len(lost) == 1
+    assert shown(desk, "webhook_endpoints_disabled_total") == {(): 1.0}

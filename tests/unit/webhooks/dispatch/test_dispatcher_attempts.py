@@ -228,6 +228,23 @@ async def test_what_could_not_be_begun_waits_and_is_read_again(
     assert line.queue.taken == 0
 
 
+async def test_each_endpoint_of_which_nothing_could_be_begun_is_read_again(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = [await process.add(), await process.add(tenant=OTHER)]
+    await process.store_deliveries(added[0], 1, 2)
+    await process.ready(added[1], 1, 2)
+
+    async def of_others(*_arguments: Any, **_named: Any) -> tuple[()]:
+        return ()
+
+    monkeypatch.setattr(process.store, "begin", of_others)
+    await process.begin()
+
+    lines = [process.line(one) for one in added]
+    assert [(line.stale, line.queue.taken) for line in lines] == [(True, 0)] * 2
+
+
 async def test_an_attempt_whose_outcome_is_lost_is_due_when_its_lease_has_ended(
     process: Process,
 ) -> None:
@@ -242,6 +259,21 @@ async def test_an_attempt_whose_outcome_is_lost_is_due_when_its_lease_has_ended(
     (entry,) = [one for one in logs if one["event"] == "outcome of a webhook lost"]
     assert (entry["log_level"], entry["event_id"]) == ("error", "evt_1")
     assert "a secret" not in str(entry)
+
+
+async def test_an_attempt_whose_outcome_is_lost_late_waits_for_its_lease_from_then_on(
+    process: Process,
+) -> None:
+    line = await process.ready(await process.add(), 1)
+    process.sent.problem = RuntimeError("a fault")
+    process.sent.gate.clear()
+    await process.begin()
+    process.clock.forward(seconds=10)
+
+    process.sent.gate.set()
+    await process.settle()
+
+    assert line.queue.next_moment() == NOW + 10_000 + AFTER_TIMEOUT
 
 
 async def test_a_delivery_that_failed_is_begun_when_it_is_due(process: Process) -> None:
@@ -276,6 +308,21 @@ async def test_an_earlier_alarm_replaces_a_later_one_and_not_the_other_way_round
         line.queue.take(due, 1)
 
     assert alarms == [(NOW + 500,) * 2, (NOW + 300,) * 2, (NOW + 300,) * 2]
+
+
+async def test_an_alarm_that_has_rung_is_not_set_any_more_although_the_endpoint_was_awake(
+    process: Process,
+) -> None:
+    line = await process.ready(await process.add(), 1)
+    line.queue.take(NOW, 1)
+    line.queue.back("evt_1", due=NOW + 500, number=1)
+    process.dispatcher._schedule_wake_up(line, NOW)
+    process.dispatcher._wake(line)
+    process.clock.now = NOW + 500
+
+    process.dispatcher._choose(NOW + 500)
+
+    assert (line.queue.taken, line.alarm) == (1, None)
 
 
 async def test_an_endpoint_with_nothing_to_send_is_not_looked_at_again(process: Process) -> None:

@@ -35,6 +35,16 @@ async def test_without_endpoints_nothing_is_heard(process: Process) -> None:
     assert process.lines == set()
 
 
+async def test_an_endpoint_that_is_paused_is_heard_as_its_deliveries_wait_for_it(
+    process: Process,
+) -> None:
+    await process.add(state="paused")
+
+    await process.look()
+
+    assert process.dispatcher.heard
+
+
 async def test_endpoints_are_looked_after_four_times_in_a_lease(process: Process) -> None:
     assert await Process(process.store, lease_seconds=2.0).look() == 0.5
 
@@ -278,3 +288,67 @@ async def test_health_that_was_stored_is_known(process: Process) -> None:
     await process.look()
 
     assert process.line(added).condition == WARNED
+
+
+async def test_health_that_changes_while_it_is_stored_is_stored_again(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await process.add()
+    await process.look()
+    line, save = process.line(added), process.store.save_health
+    former, latest = EndpointHealth(throttled=NOW + 1), EndpointHealth(throttled=NOW + 2)
+
+    async def then_change(endpoint_id: str, condition: bytes) -> None:
+        await save(endpoint_id, condition)
+        line.condition = latest
+
+    line.condition = former
+    monkeypatch.setattr(process.store, "save_health", then_change)
+    for _again in range(2):
+        await process.dispatcher.flush()
+
+    stored = await process.store.endpoint(added.tenant, added.id)
+    assert stored is not None
+    assert stored.condition == latest.serialize()
+
+
+async def test_the_queue_of_an_endpoint_that_was_taken_is_read_without_a_pause(
+    process: Process,
+) -> None:
+    await process.add()
+
+    await process.look()
+
+    assert process.dispatcher._loading._bell.is_set()
+
+
+async def test_health_of_another_endpoint_that_changed_between_two_reads_is_known(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await process.add()
+    await process.look()
+    added = await process.add()
+    share = process.shares.update
+
+    async def update(active: set[str]) -> int:
+        await process.store.save_health(added.id, WARNED.serialize())  # by the previous owner
+        return await share(active)
+
+    monkeypatch.setattr(process.shares, "update", update)
+    await process.look()
+
+    assert process.line(added).condition == WARNED
+
+
+async def test_an_endpoint_with_nothing_to_send_hides_no_other_that_waits(
+    process: Process,
+) -> None:
+    await process.add()
+    waiting = await process.add()
+    (await process.ready(waiting, 1)).queue.take(process.clock(), 0)
+    idle = next(name for name in process.lines if name != waiting.id)
+    process.dispatcher._awake = dict.fromkeys([idle, waiting.id])
+    process.clock.forward(seconds=10)
+    process.line(waiting).queue.take(process.clock(), 0)
+
+    assert process.dispatcher.waiting_since() == {waiting.tenant: NOW + 1}

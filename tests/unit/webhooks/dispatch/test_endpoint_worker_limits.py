@@ -282,3 +282,26 @@ def test_a_message_is_that_of_its_delivery() -> None:
     assert (message.endpoint, message.event_id, message.sequence) == (given.id, "evt_7", 7)
     assert (message.number, message.body, message.traceparent) == (3, body, trace)
     assert message.event_type == "diagnosticreport.created"
+
+
+def test_the_next_moment_is_not_before_the_breaker_allows_a_probe() -> None:
+    made = worker()
+    breaker = Breaker(state="open", until=NOW + 60_000, open_for=60_000)
+    made.condition = EndpointHealth(breaker=breaker, throttled=NOW + 5_000)
+
+    assert made.next_moment(NOW) == NOW + 60_000
+
+
+def test_a_probe_that_never_ends_is_over_after_the_time_of_the_settings() -> None:
+    made = EndpointWorker(
+        endpoint(),
+        settings=WebhooksConfig(),
+        patience=FailurePolicy(open_seconds=5.0),
+        seal=SEAL,
+    )
+    made.queue.renew([queued(1), queued(2)], ordering="none", last=2)
+    made.condition = EndpointHealth(breaker=Breaker(state="open", until=NOW, open_for=5_000))
+
+    assert len(made.dequeue(NOW, 9)) == 1
+
+    assert made.condition.until == NOW + 5_000

@@ -193,3 +193,43 @@ async def test_what_could_not_be_prolonged_in_time_is_not_owned(store: SqliteSto
 
     assert not first.owned & second.owned
     assert all(first.holds(name) for name in first.owned)
+
+
+async def test_a_process_whose_place_was_taken_while_it_slept_is_counted_in_another(
+    store: SqliteStore,
+) -> None:
+    clock = HandClock()
+    slept, other = process(store, "a", clock), process(store, "b", clock)
+    await slept.update(TEN)
+    clock.forward(seconds=SECONDS)
+    await other.update(TEN)
+
+    surplus = 0
+    for _ in range(3):  # the least of three counts is right
+        await slept.update(TEN)
+        clock.forward(seconds=SECONDS / 3)
+        surplus = await other.update(TEN)
+
+    assert (len(other.owned), surplus) == (10, 5)
+
+
+async def test_what_was_taken_up_to_the_share_is_held_and_the_rest_is_free(
+    store: SqliteStore,
+) -> None:
+    clock = HandClock()
+    first, second = process(store, "a", clock), process(store, "b", clock)
+    await first.update(TEN[3:6])
+
+    await second.update(TEN)
+    await first.update(TEN)
+
+    assert (len(second.owned), len(first.owned)) == (5, 5)
+    assert all(second.holds(name) for name in second.owned)
+    assert not first.owned & second.owned
+
+
+async def test_what_is_held_and_not_wanted_any_more_is_given_away_too(store: SqliteStore) -> None:
+    alone = process(store, "a", HandClock())
+    await alone.update(TEN)
+
+    assert await alone.update(TEN[:7]) == 3

@@ -196,3 +196,20 @@ async def test_a_queue_is_loaded_on_once_there_is_room_for_a_page(
     line.most_queued, line.behind = 100, True
 
     assert needs_refill(line) is reads
+
+
+async def test_a_queue_that_becomes_stale_while_it_is_read_is_read_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, loader = worker("e1"), QueueLoader(store, clock=lambda: NOW)
+    read = store.waiting
+
+    async def while_another_reopens(*arguments: Any, **named: Any) -> Any:
+        page = await read(*arguments, **named)
+        line.read = 0
+        return page
+
+    monkeypatch.setattr(store, "waiting", while_another_reopens)
+    await loader.fill(line)
+
+    assert (line.stale, needs_refill(line)) == (True, True)

@@ -217,3 +217,16 @@ def test_the_order_follows_the_sequence_of_each_resource_after_a_reload() -> Non
     queue.renew(found, ordering="per_resource", last=4)
 
     assert dequeued(queue) == [1, 2, 4]
+
+
+def test_what_is_in_flight_and_comes_after_a_reload_is_known_once() -> None:
+    queue = queue_of("none", waiting(1))
+    queue.take(NOW, 1)
+    queue.watch()
+    queue.renew([], ordering="none", last=0)
+
+    for _again in range(2):
+        queue.add([waiting(1)])
+
+    queue.remove("evt_1")
+    assert (len(queue), queue.last, dequeued(queue)) == (0, 1, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -137,6 +138,19 @@ async def test_a_version_that_cannot_be_read_stays_and_holds_up_no_other(
     await stored(store, LAB)
     assert await relay.relay(most=1) == 1
     assert await waiting(store, endpoint.id) == 2
+
+
+async def test_a_later_version_that_cannot_be_read_stays_and_the_first_does_not(
+    store: SqliteStore, relay: Relay
+) -> None:
+    await store.put_endpoint(LAB, an_endpoint())
+    version = a_version()
+    first = replace(version, events=CREATED % version.id.encode())
+    await store.add(LAB, first)
+    await store.add(LAB, replace(version, version=2, events=b'[{"id":"x"}]'))
+
+    assert [await relay.relay() for _round in range(3)] == [1, 0, 0]
+    assert await pending_keys(store) == [(version.id, 2)]
 
 
 async def test_a_version_that_cannot_be_read_is_logged_once_and_is_no_lag(

@@ -170,3 +170,55 @@ async def test_the_end_waits_until_the_worker_has_ended() -> None:
         pass
 
     assert worker.threads == ["ended"]
+
+
+class Gated(WorkerThread):
+    """A thread that begins, and then starts its worker, once it may."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__(self._open)
+        self.may_begin, self.starting, self.may_start = (threading.Event() for _number in range(3))
+        self._given: Any = worker
+
+    def _run(self, *arguments: Any) -> None:
+        self.may_begin.wait(30)
+        super()._run(*arguments)
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[Any]:
+        self.starting.set()
+        await asyncio.to_thread(self.may_start.wait, 30)
+        yield self._given
+
+    async def run(self) -> None:
+        async with self.running():
+            pass
+
+    def end(self) -> None:
+        """End it whatever it knows, since the tests would never end otherwise."""
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_worker_whose_start_is_given_up_ends_once_it_has_started(*, begun: bool) -> None:
+    worker = Worker()
+    thread = Gated(worker)
+    task = asyncio.create_task(thread.run())
+    await asyncio.sleep(0)
+    if begun:
+        thread.may_begin.set()
+        await asyncio.to_thread(thread.starting.wait, 30)
+
+    task.cancel()
+    await asyncio.sleep(0)
+    thread.may_begin.set()
+    thread.may_start.set()
+
+    try:
+        await until(task.done)
+    finally:
+        thread.end()
+        await asyncio.wait({task}, timeout=30)
+    assert task.cancelled()
+    assert worker.threads == ["webhooks", "ended"]

@@ -141,6 +141,20 @@ async def test_a_relay_that_does_not_lead_tries_again_within_the_lease(
     assert worker.relays_at_once
 
 
+async def test_a_relay_that_another_has_replaced_informs_its_dispatcher_no_more(
+    store: Watched, clock: HandClock, worker: WebhookWorker
+) -> None:
+    await worker._relay_some()
+    informed = worker._dispatcher.informed
+    clock.forward(seconds=SETTINGS.lease_seconds)
+    async with working(store, clock) as other:
+        await other._relay_some()
+        await worker._relay_some()
+
+        assert (informed, worker._dispatcher.informed) == (True, False)
+        assert other._dispatcher.informed
+
+
 async def test_a_ring_wakes_the_relay_that_leads_and_has_an_endpoint(
     worker: WebhookWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,3 +110,20 @@ async def test_a_store_that_hangs_does_not_hold_up_the_end(
     async with asyncio.timeout(30):
         async with worker.running():
             await until(lambda: worker._relay.leading)
+
+
+async def test_attempts_have_their_time_to_drain_from_the_stop_on(
+    worker: WebhookWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[float] = []
+
+    async def drain(until: float) -> None:
+        ends.append(until)
+
+    worker._drain_seconds = 3_600.0
+    monkeypatch.setattr(worker._dispatcher, "drain", drain)
+    async with worker.running():
+        await until(lambda: worker._relay.leading)
+        stopped = asyncio.get_running_loop().time()
+
+    assert ends[0] >= stopped + 3_600.0

@@ -232,3 +232,30 @@ async def test_who_waits_after_a_time_without_waits_hears_of_events_too(
 
     async with asyncio.timeout(10):
         await wait
+
+
+async def test_who_waits_after_a_look_that_failed_hears_of_events_and_so_do_the_others(
+    store: CountingStore, arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, failed = an_endpoint(), list[bool]()
+    read = store.last_sequences
+
+    async def fail_once(endpoints: Collection[str]) -> Mapping[str, int]:
+        if not failed:
+            failed.append(True)
+            raise RuntimeError("a fault")
+        return await read(endpoints)
+
+    monkeypatch.setattr(store, "last_sequences", fail_once)
+    first = waiting(arrivals, endpoint, seconds=30)
+    await asyncio.sleep(0)
+    look = arrivals._looking
+    assert look is not None
+    with pytest.raises(RuntimeError):
+        await look
+
+    await store.append([a_delivery(endpoint.id)])
+    second = waiting(arrivals, endpoint, seconds=30)
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(first, second)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,14 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.contracts.webhooks.records import queue, sequences
-from fhirpub.testing.webhook_contract import a_delivery, an_attempt, an_endpoint
+from fhirpub.testing.webhook_contract import NOW, a_delivery, an_attempt, an_endpoint
 from fhirpub.webhooks.management import delivery_log
-from fhirpub.webhooks.management.delivery_log import DeliveryLog, Wanted, _percentile
+from fhirpub.webhooks.management.delivery_log import (
+    DeliveryLog,
+    Wanted,
+    _percentile,
+    effective_state,
+)
 
 
 class WatchedStore(SqliteStore):
@@ -95,3 +100,32 @@ async def test_an_attempt_that_has_just_ended_is_of_the_last_hour_and_day(tmp_pa
 
     await store.stop()
     assert (stats.by_hour[-1].succeeded, stats.by_day[-1].succeeded) == (1, 1)
+
+
+async def test_a_replay_of_none_publishes_what_an_interrupted_one_has_reopened(
+    tmp_path: Path,
+) -> None:
+    class Noting(SqliteStore):
+        reopened: tuple[str, ...] | None = None
+
+        async def reopen(
+            self, tenant: str, endpoint_id: str, event_ids: Collection[str], *, now: int
+        ) -> int:
+            self.reopened = (*event_ids,)
+            return await super().reopen(tenant, endpoint_id, event_ids, now=now)
+
+    store, endpoint = Noting(tmp_path / "store.db", deadline_seconds=10), an_endpoint()
+    await store.start()
+    await store.put_endpoint(endpoint.tenant, endpoint)
+
+    step = await DeliveryLog(store, clock=now_ms).replay(endpoint, Wanted(event_type="none"))
+
+    await store.stop()
+    assert (step.reopened, step.following, store.reopened) == (0, None, ())
+
+
+def test_a_lease_that_ends_now_has_ended() -> None:
+    delivery, endpoint = a_delivery("e", leased=NOW), an_endpoint()
+
+    assert effective_state(delivery, endpoint, now=NOW) == "pending"
+    assert effective_state(delivery, endpoint, now=NOW - 1) == "delivering"

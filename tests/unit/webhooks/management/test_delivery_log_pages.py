@@ -326,3 +326,31 @@ async def test_statistics_count_more_deliveries_than_are_read_at_once(store: Sql
     stats = await log(store).stats(ENDPOINT)
 
     assert (stats.attempts, stats.succeeded) == (60, 60)
+
+
+async def test_statistics_are_of_the_thousand_newest_deliveries(store: SqliteStore) -> None:
+    await put(store, *[ended(NOW)] * 1_030)
+
+    assert (await log(store).stats(ENDPOINT)).attempts == 1_000
+
+
+async def test_the_last_sequence_counts_deliveries_that_are_no_longer_kept(
+    store: SqliteStore,
+) -> None:
+    await store.put_deliveries([a_delivery(ENDPOINT.id, 7)])
+
+    assert (await log(store).stats(ENDPOINT)).last_sequence == 7
+
+
+async def test_a_page_that_finds_little_ends_after_ten_reads_and_goes_on_there(
+    store: SqliteStore,
+) -> None:
+    await put(store, {"resource": "Patient/1"}, *[{"resource": "Patient/2"}] * 10)
+
+    first = await log(store).latest(ENDPOINT, Wanted(), resource="Patient/1", limit=1)
+    second = await log(store).latest(
+        ENDPOINT, Wanted(), resource="Patient/1", limit=1, before=first.following
+    )
+
+    assert (numbers(first), first.following) == ([], 2)
+    assert numbers(second) == [1]

@@ -83,6 +83,15 @@ async def test_a_tenant_has_as_many_endpoints_as_the_setting_and_no_more(office:
     assert (await office.add()).state == "active"
 
 
+async def test_endpoints_that_rest_count_for_the_limit(office: Office) -> None:
+    paused, disabled = [await office.add() for _number in range(2)]
+    await office.service.pause(LAB, paused.id)
+    await office.service.disable(LAB, disabled.id)
+
+    with pytest.raises(BrokenRule, match="at most 2 endpoints"):
+        await office.add()
+
+
 async def test_additions_at_once_are_counted_one_after_the_other(office: Office) -> None:
     added = await asyncio.gather(*(office.add() for _ in range(4)), return_exceptions=True)
 

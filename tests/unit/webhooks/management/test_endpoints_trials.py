@@ -13,6 +13,7 @@ from fhirpub.testing.samples import LAB
 from fhirpub.webhooks.management.endpoint_secrets import encrypt_secret
 from fhirpub.webhooks.management.event_types import TEST, VERIFICATION
 from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.transport.message import Message
 from tests.unit.webhooks.management.office import OLD, PULL, SEAL, SECRET, URL, Office
 
 NEW = b"n" * 32
@@ -226,3 +227,70 @@ async def test_a_test_is_not_signed_with_a_secret_whose_time_is_over(office: Off
         await office.service.test(LAB, added.id)
 
     assert [len(message.secrets) for message in office.sender.sent] == [2, 1]
+
+
+async def test_a_challenge_that_was_passed_before_a_move_verifies_nothing(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await office.add(trusted=False)
+    office.sender.outcome, attempt = None, office.sender.attempt
+
+    async def then_move(message: Message) -> Outcome:
+        outcome = await attempt(message)
+        await office.service.change(LAB, added.id, {"url": f"{URL}/new"})
+        return outcome
+
+    monkeypatch.setattr(office.sender, "attempt", then_move)
+    trial = await office.service.verify(LAB, added.id)
+
+    stored = await office.stored(added)
+    assert (stored.url, stored.state) == (f"{URL}/new", "unverified")
+    assert trial.endpoint == stored
+
+
+async def test_the_operator_is_told_why_a_private_endpoint_stays_disabled(
+    office: Office,
+) -> None:
+    added = await office.add()
+    await office.service.disable(LAB, added.id)
+    office.sender.outcome = Outcome(reason="E_TLS", private=True, duration=1)
+
+    with pytest.raises(BrokenRule, match="E_TLS"):
+        await office.service.enable(LAB, added.id, operator=True)
+
+
+async def test_what_the_operator_disables_during_the_test_of_a_tenant_stays_disabled(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = await office.add()
+    gone = replace(added, state="disabled", why="gone", revision=added.revision + 1)
+    assert await office.store.put_endpoint(LAB, gone)
+    attempt = office.sender.attempt
+
+    async def then_disable(message: Message) -> Outcome:
+        await office.service.disable(LAB, added.id)
+        return await attempt(message)
+
+    monkeypatch.setattr(office.sender, "attempt", then_disable)
+    with pytest.raises(BrokenRule, match="by the operator"):
+        await office.service.enable(LAB, added.id)
+
+    assert (await office.stored(added)).state == "disabled"
+
+
+async def test_an_endpoint_that_is_moved_back_after_a_move_in_the_meantime_is_verified_again(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added, address = await office.add(), office.sender.address
+    moves: list[str] = []
+
+    async def while_it_moves(url: str, *, tenant: str, trusted: bool) -> str:
+        if not moves:
+            moves.append(url)
+            await office.service.change(LAB, added.id, {"url": f"{URL}/new"}, trusted=True)
+        return await address(url, tenant=tenant, trusted=trusted)
+
+    monkeypatch.setattr(office.sender, "address", while_it_moves)
+    changed = await office.service.change(LAB, added.id, {"url": URL})
+
+    assert (changed.url, changed.state) == (URL, "unverified")

@@ -135,3 +135,22 @@ async def test_all_that_are_not_read_are_removed_and_counted(store: SqliteStore)
     assert await remove_unread(store, before=CREATED + 1) == 3
 
     assert {(await stored(store, one)).state for one in unread} == {"deleted"}
+
+
+async def test_the_others_are_removed_although_one_has_changed_in_the_meantime(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unread = [await added(store) for _number in range(3)]
+    put, lost = store.put_endpoint, list[str]()
+
+    async def lose_the_first(tenant: str, endpoint: Endpoint) -> bool:
+        if not lost:
+            lost.append(endpoint.id)
+            return False
+        return await put(tenant, endpoint)
+
+    monkeypatch.setattr(store, "put_endpoint", lose_the_first)
+
+    assert await remove_unread(store, before=CREATED + 1) == 2
+    removed = [one.id for one in unread if (await stored(store, one)).state == "deleted"]
+    assert sorted([*removed, *lost]) == sorted(one.id for one in unread)

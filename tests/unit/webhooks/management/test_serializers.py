@@ -317,3 +317,11 @@ def test_a_warning_counts_for_the_failures_of_now(
     assert (record["breaker"], record["failures_in_a_row"]) == ("open", 5)
     assert record["throttled_until"] == UNTIL_TEXT
     assert record["failing_since"] == (NOW_TEXT if since else None)
+
+
+def test_the_time_of_an_open_breaker_is_no_wait_that_the_receiver_asked_for() -> None:
+    health = EndpointHealth(breaker=Breaker(state="open", until=UNTIL), throttled=NOW)
+
+    record = stats_record(STATS, an_endpoint(condition=health.serialize()))
+
+    assert record["throttled_until"] == NOW_TEXT

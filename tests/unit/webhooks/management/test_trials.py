@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -55,11 +56,11 @@ def endpoint(**changes: Any) -> Endpoint:
     return replace(made, secrets=(EndpointSecret(secret),), token=token)
 
 
-def trials(sender: Sender) -> Trials:
+def trials(sender: Sender, config: Config = CONFIG) -> Trials:
     types = EventTypes.of([])
     clock = HandClock()
     samples = Samples(types, base_url="https://fhir.example.org", clock=clock)
-    return Trials(sender=sender, seal=CIPHER, samples=samples, config=CONFIG, clock=clock)
+    return Trials(sender=sender, seal=CIPHER, samples=samples, config=config, clock=clock)
 
 
 async def test_a_test_is_sent_with_the_secrets_and_the_token_of_its_endpoint() -> None:
@@ -189,6 +190,19 @@ async def test_four_trials_of_a_tenant_run_at_a_time() -> None:
             pass
         with running.admit("b"):
             pass
+
+
+async def test_a_trial_too_many_may_come_again_after_as_many_seconds_as_a_timeout_has() -> None:
+    config = Config(webhooks=WebhooksConfig(timeout_seconds=7.0))
+    running = trials(Answering(None), config)
+
+    with ExitStack() as four:
+        for _number in range(4):
+            four.enter_context(running.admit("a"))
+        with pytest.raises(Throttled) as refused, running.admit("a"):
+            pass
+
+    assert refused.value.retry_after == 7
 
 
 async def test_a_trial_that_ends_or_fails_makes_room_for_one() -> None:

@@ -123,3 +123,11 @@ def test_failures_begin_when_the_log_says_and_the_breaker_opens_from_now_on() ->
 
 def test_a_healthy_endpoint_waits_for_nothing() -> None:
     assert EndpointHealth().until == 0
+
+
+def test_failures_in_a_row_are_kept_although_the_breaker_is_closed() -> None:
+    condition = failed(7)
+
+    read = EndpointHealth.read(condition.serialize())
+
+    assert (read.breaker.state, read.breaker.in_a_row) == ("closed", 7)

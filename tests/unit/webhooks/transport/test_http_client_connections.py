@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
@@ -141,6 +141,50 @@ async def test_a_url_is_called_as_it_was_registered_character_by_character(
     assert [received.path for received in receiver.received] == [path, path]
 
 
+async def test_a_document_is_not_read_where_a_redirect_leads(
+    sender: Sender, receiver: Receiver
+) -> None:
+    receiver.answer(Reply(status=307, headers={"Location": "/other"}))
+
+    found = await sender.retrieve(f"http://127.0.0.1:{receiver.port}/", TENANT)
+
+    assert (found.problem, len(receiver.received)) == ("status 307", 1)
+
+
+def at_home(port: int, looked_up: list[object]) -> Callable[..., Sequence[AddressInfo]]:
+    """Lead each name to the receiver, and note it."""
+
+    def look_up(host: object, *_more: object) -> Sequence[AddressInfo]:
+        looked_up.append(host)
+        kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+        return [(*kind, ("127.0.0.1", port))]
+
+    return look_up
+
+
+async def test_a_cookie_of_a_host_with_a_name_is_not_sent_back(receiver: Receiver) -> None:
+    receiver.answer(Reply(headers={"Set-Cookie": "a=b; Path=/"}))
+    look_up = at_home(receiver.port, [])
+    async with Sender(SETTINGS, clock=HandClock(), look_up=look_up) as sender:
+        message = replace(MESSAGE, url=f"http://hooks.test:{receiver.port}/")
+        for _again in range(2):
+            await sender.attempt(message)
+
+    assert [received.headers.get("cookie") for received in receiver.received] == [None, None]
+
+
+async def test_a_name_is_looked_up_for_each_connection(receiver: Receiver) -> None:
+    receiver.answer(Reply(keep_open=False))
+    looked_up: list[object] = []
+    look_up = at_home(receiver.port, looked_up)
+    async with Sender(SETTINGS, clock=HandClock(), look_up=look_up) as sender:
+        message = replace(MESSAGE, url=f"http://hooks.test:{receiver.port}/")
+        for _again in range(2):
+            await sender.attempt(message)
+
+    assert looked_up == ["hooks.test", "hooks.test"]
+
+
 # Connections that rest
 
 
@@ -182,6 +226,28 @@ async def test_a_connection_in_use_is_not_closed_for_others(
 
         assert (await first).status == 204
     assert line.under_way == 0
+
+
+async def test_connections_in_use_are_closed_at_the_end(
+    sender: Sender, receiver: Receiver
+) -> None:
+    for endpoint in "ab":
+        await sender.attempt(replace(MESSAGE, url=receiver.url, endpoint=endpoint))
+    lines = [*client_of(sender)._lines.values()]
+    lines[0].under_way = 1
+
+    await client_of(sender).close()
+
+    assert [line.session.closed for line in lines] == [True, True]
+
+
+async def test_the_time_to_connect_does_not_limit_an_answer(
+    sender: Sender, receiver: Receiver
+) -> None:
+    await sender.attempt(replace(MESSAGE, url=receiver.url))
+
+    (line,) = client_of(sender)._lines.values()
+    assert (line.session.timeout.total, line.session.timeout.connect) == (None, 15.0)
 
 
 async def test_an_endpoint_rests_since_its_last_message(

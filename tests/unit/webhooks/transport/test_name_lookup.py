@@ -7,6 +7,7 @@ import gc
 import socket
 import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 
@@ -235,4 +236,27 @@ async def test_of_too_many_names_that_hang_the_oldest_is_usual_again(
 
     apart = [thread.startswith("webhook-names-apart") for thread in names.threads]
     assert apart == [False, False, False, True, True]
+    lookup.stop()
+
+
+async def test_a_name_is_not_kept_apart_for_the_time_in_which_no_thread_was_free(
+    names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(module, "_RESOLVING_THREADS", 1)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    lookup = NameLookup(names, patience_seconds=5)
+    slow = asyncio.create_task(lookup.resolve(SLOW))
+    await until(lambda: names.asked)
+    waiting = asyncio.create_task(lookup.resolve(LAB))
+    await asyncio.sleep(0)
+
+    now[0] = 100.0
+    names.may.set()
+    await asyncio.gather(slow, waiting)
+    await asyncio.gather(lookup.resolve(SLOW), lookup.resolve(LAB))
+
+    assert [thread.rpartition("_")[0] for thread in names.threads[-2:]].count(
+        "webhook-names-apart"
+    ) == 1
     lookup.stop()

@@ -172,7 +172,8 @@ async def test_two_first_messages_open_one_client(receiver: Receiver) -> None:
     assert len(opened) == 1
 
 
-async def test_at_the_end_sinks_are_closed_too() -> None:
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_at_the_end_sinks_are_closed_too(*, is_open: bool) -> None:
     class Closing(EventSink):
         name = "queue"
         closed = 0
@@ -185,7 +186,9 @@ async def test_at_the_end_sinks_are_closed_too() -> None:
 
     sink = Closing()
 
-    async with Sender(SETTINGS, clock=HandClock(), sinks=[sink]):
+    async with Sender(SETTINGS, clock=HandClock(), sinks=[sink]) as sender:
+        if is_open:
+            await sender._open()
         assert sink.closed == 0
 
     assert sink.closed == 1
