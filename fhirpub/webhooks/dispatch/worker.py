@@ -148,6 +148,7 @@ class WebhookWorker:
             await self._dispatcher.flush()
         with suppress(StoreUnavailable):
             await self._relay.finish()
+        with suppress(StoreUnavailable):
             await self._leases.release_all()
 
     def _show(self, metrics: Metrics) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fhirpub.encryption.cipher import SecretCipher
+from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime.clock import DAY_MS
 from fhirpub.runtime.metrics import Metrics
 from fhirpub.storage.sqlite.store import SqliteStore
@@ -96,6 +97,25 @@ async def test_attempts_in_flight_are_waited_for_before_their_outcomes_are_store
         await until(lambda: worker._relay.leading)
 
     assert called == ["drain", "flush", "finish", "release_all"]
+
+
+@pytest.mark.parametrize("part", ["_dispatcher", "_relay"])
+async def test_leases_are_released_though_the_store_has_taken_nothing_else(
+    worker: WebhookWorker, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    async def fail() -> None:
+        raise StoreUnavailable("it hangs")
+
+    monkeypatch.setattr(module, "_LAST_SECONDS", 60.0)
+    name = {"_dispatcher": "flush", "_relay": "finish"}[part]
+    async with worker.running():
+        await until(lambda: worker._relay.leading)
+        held = [*worker._leases._until]
+        monkeypatch.setattr(getattr(worker, part), name, fail)
+
+    now = 100 * DAY_MS
+    taken = await store.lease(held, owner="other", now=now, until=now + 15_000)
+    assert taken == {*held} != set()
 
 
 async def test_a_store_that_hangs_does_not_hold_up_the_end(
