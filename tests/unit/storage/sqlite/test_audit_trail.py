@@ -100,6 +100,13 @@ async def test_a_block_is_found_by_the_time_of_its_last_record(
     assert await found(store, since=since) == numbers
 
 
+async def test_a_block_is_read_as_it_was_put(store: SqliteStore) -> None:
+    (sealed,) = await put(store, a_block(LAB, 1, keys=[7], first=1_000, last=5_000))
+
+    assert [*await store.audit_chain(LAB)] == [sealed.block]
+    assert [*await store.find_audit_blocks(LAB, AuditQuery(keys=(7,)))] == [sealed.block]
+
+
 async def test_a_page_of_found_blocks_has_the_size_that_is_asked_for(store: SqliteStore) -> None:
     blocks = await put(store, *(a_block(LAB, number, keys=[7]) for number in (1, 2, 3)))
     size = len(blocks[0].block.records)

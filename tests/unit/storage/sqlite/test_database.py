@@ -17,7 +17,7 @@ from fhirpub.storage.contract import Blob
 from fhirpub.storage.sqlite.blobs import Piece
 from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER
 from fhirpub.storage.sqlite.database import Database, DatabaseMixin
-from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition
+from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition, OtherWrite
 from fhirpub.testing.samples import LAB, OTHER, a_version
 from tests.unit.storage.sqlite.probe import MOMENT, PUT, put
 
@@ -271,3 +271,19 @@ async def test_a_piece_counts_as_its_pages_and_not_as_what_it_costs(
     await database.write(Piece(LAB, blob, 0, now=1))
 
     assert counted == [Piece.pages]
+
+
+async def test_the_pages_of_writes_that_are_made_one_by_one_are_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(database._checkpoints, "count", counted.append)
+
+    def fail(_connection: sqlite3.Connection) -> None:
+        raise ValueError("of this one")
+
+    batch = [OtherWrite(work, cost=1_000) for work in (fail, put(1), put(2))]
+    results = database._commit_now(batch)
+
+    assert results[1:] == [1, 1]
+    assert sum(counted) >= 200

@@ -55,6 +55,18 @@ async def test_each_version_whose_key_is_taken_is_refused_and_the_others_are_add
     assert len(await rows_of(database, BODIES)) == 4
 
 
+async def test_all_keys_that_are_taken_are_found_before_the_others_are_added(
+    database: Database,
+) -> None:
+    taken = [a_version() for _ in range(3)]
+    for version in taken:
+        await database.write(addition(version))
+
+    found = database._write_batch([*map(addition, [*taken, a_version()])])
+
+    assert found == [False, False, False, True]
+
+
 async def test_a_large_document_is_complete_with_its_version_however_many_come_together(
     database: Database,
 ) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import sqlite3
 import threading
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.storage.sqlite import database as module
 from fhirpub.storage.sqlite.database import Database
 from fhirpub.storage.sqlite.files import make_file
 from tests.unit.storage.sqlite.probe import MOMENT, put
@@ -36,14 +40,51 @@ async def test_a_journal_without_readers_is_emptied(database: Database, path: Pa
     assert journal.stat().st_size == 0
 
 
-async def test_a_journal_that_is_read_beyond_the_deadline_is_not_emptied(path: Path) -> None:
-    database = Database(path, 0.05)
+async def test_a_journal_that_is_read_beyond_the_deadline_is_not_emptied(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(path, 2)
+    seconds, attempts = itertools.count(), []
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    empty = database._checkpoints.empty
+
+    def counted() -> Future[bool]:
+        attempts.append(1)
+        return empty()
+
+    monkeypatch.setattr(database._checkpoints, "empty", counted)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute(MOMENT).fetchall()
         await database.write(put(1))
 
         assert await database.empty_journal() is False
+    await database.close()
+
+    assert len(attempts) == 3
+
+
+async def test_a_journal_is_emptied_once_its_last_reader_has_ended(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(path, 30)
+    empty = database._checkpoints.empty
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute(MOMENT).fetchall()
+    await database.write(put(1))
+    attempts = []
+
+    def counted() -> Future[bool]:
+        attempts.append(1)
+        if len(attempts) == 2:
+            reader.close()
+        return empty()
+
+    monkeypatch.setattr(database._checkpoints, "empty", counted)
+
+    assert await database.empty_journal() is True
+    assert len(attempts) == 2
     await database.close()
 
 

@@ -10,6 +10,7 @@ import pytest
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.id_search import FEW
 from fhirpub.storage.sqlite import store as module
+from fhirpub.storage.sqlite.rows import PIECE_BYTES
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import find_ids, has, token, wanting
@@ -43,6 +44,18 @@ async def test_a_version_is_scanned_with_its_members_and_documents(store: Sqlite
     assert await store.scan() == [(LAB, version)]
 
 
+async def test_a_large_version_is_read_by_its_number_with_all_of_its_content(
+    store: SqliteStore,
+) -> None:
+    version = a_version(body=b"b" * PIECE_BYTES, response=b"r" * 1_000, parts=b"p" * 100)
+    await store.add(LAB, version)
+
+    assert await store.version(LAB, version.id, 1) == version
+    assert await store.latest(LAB, version.id) == version
+    assert [*await store.history(LAB, version.id)] == [version]
+    assert await store.latest_public(LAB, version.id) == version.without_internal_fields()
+
+
 async def test_a_page_of_a_scan_ends_with_the_version_that_fills_it(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,6 +66,17 @@ async def test_a_page_of_a_scan_ends_with_the_version_that_fills_it(
     for size, count in ((1, 1), (versions[0].size, 1), (versions[0].size + 1, 2)):
         monkeypatch.setattr(module, "MAX_PAGE_BYTES", size)
         assert len(await store.scan()) == count
+
+
+async def test_a_page_of_a_scan_is_filled_by_the_members_of_its_versions_as_well(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for id_ in sorted(new_id() for _ in range(3)):
+        await store.add(LAB, a_version(id=id_, members=(a_result(body=b"x" * 1_000),)))
+
+    monkeypatch.setattr(module, "MAX_PAGE_BYTES", 1_000)
+
+    assert len(await store.scan()) == 1
 
 
 async def test_other_search_values_lead_to_a_version_once_they_are_replaced(

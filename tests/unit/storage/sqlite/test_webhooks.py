@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fhirpub.storage.sqlite import webhooks
 from fhirpub.storage.sqlite.store import SqliteStore
-from fhirpub.storage.webhook_contract import MAX_LEASE_MULTIPLE, AttemptResult, Endpoint
+from fhirpub.storage.webhook_contract import (
+    MAX_LEASE_MULTIPLE,
+    AttemptResult,
+    DeliveryState,
+    Endpoint,
+)
 from fhirpub.testing.contracts.webhooks.records import (
     NOW,
     a_delivery,
@@ -98,6 +104,51 @@ async def test_each_outcome_says_whether_it_was_stored(store: SqliteStore, lis: 
     assert await store.finish([outcomes[0], stale]) == [True, False]
     assert await store.finish(outcomes) == [True, True]
     assert await store.finish(outcomes) == [True, True]
+
+
+async def test_an_outcome_is_known_as_stored_though_another_attempt_has_begun_since(
+    store: SqliteStore, lis: Endpoint
+) -> None:
+    (delivery,) = await queue(store, 1, endpoint=lis.id)
+    attempt = replace(await begin(store, delivery), ended=NOW + 40)
+    outcome = AttemptResult(key=delivery.key, attempt=attempt, state="retrying", due=NOW)
+    assert await store.finish([outcome]) == [True]
+
+    await begin(store, delivery, now=NOW + 1)
+
+    assert await store.finish([outcome]) == [True]
+
+
+@pytest.mark.parametrize(
+    ("state", "ended"), [("delivered", NOW + 40), ("dead", NOW + 40), ("retrying", None)]
+)
+async def test_a_delivery_ends_with_its_last_attempt_whatever_comes_of_it(
+    store: SqliteStore, lis: Endpoint, state: DeliveryState, ended: int | None
+) -> None:
+    (delivery,) = await queue(store, 1, endpoint=lis.id)
+
+    await end(store, delivery, state)
+
+    (stored,) = await stored_deliveries(store, lis.id)
+    assert (stored.state, stored.ended) == (state, ended)
+
+
+async def test_deliveries_cost_the_writer_as_much_as_their_bodies(
+    store: SqliteStore, lis: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs: list[tuple[int, int]] = []
+    write = store._open.write
+
+    def noted(item: Any, *, size: int = 0, index_rows: int = 0) -> Any:
+        costs.append((size, index_rows))
+        return write(item, size=size, index_rows=index_rows)
+
+    monkeypatch.setattr(store._open, "write", noted)
+    deliveries = [a_delivery(lis.id, number, body=b"x" * 500) for number in (1, 2)]
+    await store.append(deliveries)
+    await store.put_deliveries(deliveries)
+
+    assert costs == [(1_000, 2)] * 2
 
 
 @pytest.mark.parametrize(("now", "is_taken"), [(NOW + 29_999, False), (NOW + 30_000, True)])
