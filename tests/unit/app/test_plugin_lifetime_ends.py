@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from fhirpub.app import plugin_lifetime
-from fhirpub.app.plugin_lifetime import _call, plugins_running
+from fhirpub.app.plugin_lifetime import _call, _Stopping, plugins_running
 from fhirpub.config.settings import Config
 from tests.plugin_examples import install
 from tests.unit.app.test_plugin_lifetime import config_with, said
@@ -147,3 +148,21 @@ def test_the_time_to_stop_is_ten_seconds() -> None:
 
 async def test_a_hook_of_no_plugin_has_no_problems() -> None:
     assert await _call("fhirpub_startup", Config(), []) == []
+
+
+async def test_each_plugin_that_is_stopped_is_waited_for_half_of_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopping, waited = _Stopping(Config()), list[float | None]()
+
+    async def wait(_works: object, *, timeout: float | None) -> None:  # noqa: ASYNC109
+        waited.append(timeout)
+
+    monkeypatch.setattr(plugin_lifetime.asyncio, "wait", wait)
+    work = asyncio.get_running_loop().create_future()
+    for left in (8.0, 0.5, 0.0):
+        monkeypatch.setattr(stopping, "_left", lambda left=left: left)
+        assert not await stopping._ends(work)
+    await stopping.finish()
+
+    assert waited == [4.0, 0.25, 0.0, 0.0]

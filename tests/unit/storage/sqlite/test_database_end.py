@@ -101,6 +101,31 @@ async def test_a_file_that_is_closed_is_open_nowhere(path: Path) -> None:
     assert not any(thread.is_alive() for thread in database._writing._threads)
 
 
+async def test_writes_that_wait_behind_one_in_progress_are_made_before_the_end(
+    path: Path,
+) -> None:
+    database, may_end = Database(path, 30), threading.Event()
+    begun = threading.Event()
+
+    def slow(_connection: sqlite3.Connection) -> bool:
+        begun.set()
+        return may_end.wait(30)
+
+    first = asyncio.ensure_future(database.write(slow))
+    await asyncio.to_thread(begun.wait, 30)
+    others = [asyncio.ensure_future(database.write(put(number))) for number in (1, 2)]
+    closing = asyncio.ensure_future(database.close())
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    may_end.set()
+    await asyncio.wait_for(closing, 30)
+
+    assert await asyncio.gather(first, *others) == [True, 1, 1]
+    with contextlib.closing(sqlite3.connect(path)) as reader:
+        assert reader.execute(MOMENT).fetchall() == [(2,)]
+
+
 async def test_a_file_is_closed_after_the_reads_for_tenants(path: Path) -> None:
     database, ended = Database(path, 30), threading.Event()
     begun = threading.Event()

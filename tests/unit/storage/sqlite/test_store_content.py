@@ -56,6 +56,15 @@ async def test_a_large_version_is_read_by_its_number_with_all_of_its_content(
     assert await store.latest_public(LAB, version.id) == version.without_internal_fields()
 
 
+async def test_a_history_below_the_first_version_is_empty(store: SqliteStore) -> None:
+    version = a_version()
+    await store.add(LAB, version)
+
+    assert [*await store.history(LAB, version.id, below=2)] == [version]
+    assert [*await store.history(LAB, version.id, below=1)] == []
+    assert [*await store.history(LAB, version.id, below=0)] == []
+
+
 async def test_a_page_of_a_scan_ends_with_the_version_that_fills_it(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
