@@ -80,6 +80,20 @@ async def test_records_of_writes_that_one_read_has_no_room_for_are_sealed_after_
     assert sealed == 5
 
 
+async def test_several_blocks_of_a_tenant_are_sealed_together_if_the_first_is_next(
+    store: SqliteStore,
+) -> None:
+    blocks = [a_block(LAB, number) for number in (1, 2, 3)]
+    unsealed = await store.unsealed_audit(limit=9)
+
+    assert not await store.seal_audit(blocks[1:], unsealed)
+    assert await store.seal_audit(blocks[:2], unsealed)
+    assert not await store.seal_audit(blocks[1:], unsealed)
+    assert await store.seal_audit(blocks[2:], unsealed)
+
+    assert [one.number for one in await store.audit_chain(LAB)] == [1, 2, 3]
+
+
 @pytest.mark.parametrize(("limit", "is_complete"), [(2, False), (3, False), (4, True)])
 async def test_a_read_that_is_full_of_what_was_handed_in_may_have_left_some(
     store: SqliteStore, limit: int, *, is_complete: bool

@@ -14,6 +14,7 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import Blob
+from fhirpub.storage.sqlite import database as module
 from fhirpub.storage.sqlite.blobs import Piece
 from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER
 from fhirpub.storage.sqlite.database import Database, DatabaseMixin
@@ -62,6 +63,24 @@ async def test_the_writer_is_set_up_to_lose_and_to_leave_nothing(
     database: Database, name: str, value: object
 ) -> None:
     assert await database.write(pragma(name)) == value
+
+
+async def test_what_the_writer_deletes_is_overwritten_whatever_the_library_does_by_itself(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements: list[str] = []
+    connect = module._connect
+
+    def traced(*given: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*given, **named)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(module, "_connect", traced)
+
+    await Database(path, 10).close()
+
+    assert "PRAGMA secure_delete = ON" in statements
 
 
 @pytest.mark.parametrize(("name", "value"), [("query_only", 1), ("busy_timeout", 10_000)])

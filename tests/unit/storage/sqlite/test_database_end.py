@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import sqlite3
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -157,6 +158,38 @@ async def test_a_file_that_cannot_be_used_is_open_nowhere(path: Path) -> None:
         Database(path, 10)
 
     assert open_files(path) == []
+
+
+def test_a_file_whose_last_connection_fails_is_open_nowhere(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_connect: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "Checkpoints", fail)
+
+    with pytest.raises(KeyboardInterrupt):
+        Database(path, 10)
+
+    assert open_files(path) == []
+
+
+@pytest.mark.parametrize(("deadline", "until"), [(5, 1_600), (700, 1_700)])
+def test_a_start_waits_ten_minutes_for_another_that_brings_the_file_up_to_date(
+    path: Path, monkeypatch: pytest.MonkeyPatch, deadline: int, until: int
+) -> None:
+    moments: list[float] = []
+
+    def once(moment: float, work: Callable[[], None]) -> None:
+        moments.append(moment)
+        work()
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 1_000))
+    monkeypatch.setattr(module, "_retry", once)
+
+    Database(path, deadline)._close()
+
+    assert moments == [until] * 2
 
 
 def test_a_file_that_is_no_database_is_refused_and_open_nowhere(path: Path) -> None:

@@ -153,6 +153,21 @@ async def test_other_reads_have_the_deadline_alone(readers: Readers) -> None:
     assert readers._limit(None)._max_seconds is None
 
 
+async def test_a_read_for_a_tenant_waits_for_a_thread_as_long_as_a_search_may_last(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float | None] = []
+
+    async def run(_owner: str, _work: object, *, max_wait_seconds: float | None) -> None:
+        waits.append(max_wait_seconds)
+
+    monkeypatch.setattr(readers._threads_for_tenants, "run", run)
+
+    await readers.read_for("t", thread)
+
+    assert waits == [20 * MAX_SEARCH_SHARE]
+
+
 async def test_to_drain_is_to_wait_for_the_reads_of_tenants(readers: Readers) -> None:
     may_end = threading.Event()
     reading = asyncio.ensure_future(readers.read_for("t", lambda _connection: may_end.wait(20)))

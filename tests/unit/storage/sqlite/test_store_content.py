@@ -9,13 +9,14 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.id_search import FEW
+from fhirpub.storage.sqlite import blobs
 from fhirpub.storage.sqlite import store as module
 from fhirpub.storage.sqlite.rows import PIECE_BYTES
 from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import find_ids, has, token, wanting
 from fhirpub.testing.contracts.store.records import a_blob
-from fhirpub.testing.samples import LAB, OTHER, a_version, new_id, successor
+from fhirpub.testing.samples import FOREVER, LAB, OTHER, a_version, new_id, successor
 
 CODE_A, CODE_B = b'[["code","a",""]]', b'[["code","b",""]]'
 
@@ -88,6 +89,19 @@ async def test_a_page_of_a_scan_is_filled_by_the_members_of_its_versions_as_well
     assert len(await store.scan()) == 1
 
 
+async def test_a_sweep_goes_on_until_all_is_deleted_and_counts_the_documents_of_each_step(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blobs, "_SWEEP_BATCH_SIZE", 2)
+    large = a_blob(bytes(2 * PIECE_BYTES + 1))
+    for blob in (large, *(a_blob() for _ in range(4))):
+        await store.add(LAB, a_version(), [blob])
+
+    assert await store.sweep_blobs(LAB, before=FOREVER) == 5
+    for table in ("blob", "blob_bytes", "blob_piece"):
+        assert await store._fetch_in_thread(f"SELECT count(*) FROM {table}", ()) == [(0,)]
+
+
 async def test_other_search_values_lead_to_a_version_once_they_are_replaced(
     store: SqliteStore,
 ) -> None:
@@ -119,6 +133,22 @@ async def test_documents_are_found_however_many_are_asked_for(
     assert {*found} == {loose.sha256, attached.sha256}
     assert [found[one.sha256].data for one in (loose, attached)] == [loose.data, attached.data]
     assert await store.blobs(OTHER, names) == {}
+
+
+async def test_each_large_document_of_a_version_is_sent_in_pieces(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = [a_blob(bytes([number]) * (PIECE_BYTES + 1)) for number in range(2)]
+    written, write = [], store._open.write
+
+    def noted(item: Any, **options: Any) -> Any:
+        written.append(type(item).__name__)
+        return write(item, **options)
+
+    monkeypatch.setattr(store._open, "write", noted)
+    await store.add(LAB, a_version(), large)
+
+    assert written == ["Piece"] * 4 + ["Addition"]
 
 
 async def test_a_search_may_take_as_long_as_it_asks_for(

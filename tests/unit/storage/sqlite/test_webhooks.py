@@ -188,6 +188,33 @@ async def test_a_sweep_goes_on_until_nothing_is_left_but_the_newest(
     assert await store.sweep_deliveries(delivered=NOW + 1, dead=NOW + 1, open_=NOW) == 10
 
 
+async def test_a_replay_of_some_of_what_is_named_counts_as_one(
+    store: SqliteStore, lis: Endpoint
+) -> None:
+    ended = await queue(store, 2, endpoint=lis.id, state="dead", ended=NOW, due=NOW)
+
+    names = [*(one.event_id for one in ended), "unknown"]
+    assert await store.reopen(LAB, lis.id, names, now=NOW + 1) == 2
+
+    assert await store.endpoint(LAB, lis.id) == replace(lis, reopened=lis.reopened + 1)
+
+
+@pytest.mark.parametrize(
+    ("delivered", "dead", "swept"), [(0, 0, 0), (1, 0, 2), (0, 1, 1), (1, 1, 3)]
+)
+async def test_each_state_has_its_own_time_after_which_it_is_swept(
+    store: SqliteStore, delivered: int, dead: int, swept: int
+) -> None:
+    for state, count in (("delivered", 3), ("dead", 2)):
+        endpoint = an_endpoint()
+        await store.put_endpoint(LAB, endpoint)
+        await queue(store, count, endpoint=endpoint.id, state=state, ended=NOW)
+
+    found = await store.sweep_deliveries(delivered=NOW + delivered, dead=NOW + dead, open_=0)
+
+    assert found == swept
+
+
 @pytest.mark.parametrize(("due", "swept"), [(NOW - 5, 2), (NOW, 0)])
 async def test_what_was_left_open_is_swept_once_it_is_no_longer_due(
     store: SqliteStore, lis: Endpoint, due: int, swept: int
