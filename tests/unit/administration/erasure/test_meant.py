@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from fhirpub.administration.erasure import holds, operations
-from fhirpub.administration.erasure.meant import find_meant
-from fhirpub.administration.erasure.work import Work
 from fhirpub.config.retention import RetentionConfig
 from fhirpub.errors import FhirpubError, InvalidContent
 from fhirpub.runtime.clock import DAY_MS
@@ -99,28 +97,3 @@ async def test_what_has_expired_is_meant_without_what_is_on_hold(office: Office,
     assert await planned(later, lab, expired=True) == []
     office.clock.now = gone.updated + 4 * DAY_MS
     assert await planned(later, lab, expired=True) == [gone.id]
-
-
-async def test_a_plan_goes_on_behind_what_it_left_out_for_a_hold(
-    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operations, "_PAGE", 1)
-    reports = [await published(office, lab, f"R-{number}") for number in range(3)]
-    later = office.with_config(
-        retention=RetentionConfig(policies=["DiagnosticReport after 3 days"])
-    )
-    office.clock.now = reports[-1].updated + 4 * DAY_MS
-    work = await Work.on(later.administration, lab)
-    first, *others = (await find_meant(work, {"expired": True})).ids
-    await office.run(holds.ADD, tenant=lab, type=reports[0].type, id=first, reason="case 7")
-
-    plans = [
-        await later.run(operations.PLAN, tenant=lab, expired=True, **{"from": place})
-        for place in range(3)
-    ]
-
-    assert [[one["id"] for one in plan["planned"]] for plan in plans] == [
-        [],
-        *([one] for one in others),
-    ]
-    assert [plan["following"] for plan in plans] == [1, 2, None]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import SearchTooCostly, StoreUnavailable
 from fhirpub.storage.contract import Blob
 from fhirpub.storage.sqlite import database as module
 from fhirpub.storage.sqlite.blobs import Piece
@@ -20,7 +20,7 @@ from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER
 from fhirpub.storage.sqlite.database import Database, DatabaseMixin
 from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition, OtherWrite
 from fhirpub.testing.samples import LAB, OTHER, a_version
-from tests.unit.storage.sqlite.probe import MOMENT, PUT, put
+from tests.unit.storage.sqlite.probe import MOMENT, PUT, many, put
 
 
 class Opened(DatabaseMixin):
@@ -170,6 +170,11 @@ async def test_rows_of_a_tenant_are_fetched_in_its_threads(database: Database) -
     assert await Opened(database)._fetch_for(LAB, "SELECT ?", (7,)) == [(7,)]
     assert names[0].startswith("sqlite-tenant")
     assert names[1].startswith("sqlite-reader")
+
+
+async def test_a_search_of_a_tenant_ends_after_its_time(database: Database) -> None:
+    with pytest.raises(SearchTooCostly):
+        await database.read_for(LAB, many, max_seconds=0.001)
 
 
 async def test_a_statement_returns_how_many_rows_it_changed(database: Database) -> None:
