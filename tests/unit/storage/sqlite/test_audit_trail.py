@@ -61,6 +61,17 @@ async def test_the_ends_of_chains_are_read_that_are_asked_for_beside_those_of_en
     assert unsealed.ends == {LAB: (0, b""), OTHER: (1, theirs.block.hashes)}
 
 
+async def test_the_end_of_a_chain_is_read_of_which_only_records_were_handed_in(
+    store: SqliteStore,
+) -> None:
+    (ours,) = await put(store, a_block(LAB, 1))
+    await store.add_audit_records({LAB: RECORD + b"\n"})
+
+    unsealed = await store.unsealed_audit(limit=9)
+
+    assert unsealed.ends == {LAB: (1, ours.block.hashes)}
+
+
 @pytest.mark.parametrize("size", [1, len(RECORD), len(RECORD) + 1, 2 * len(RECORD)])
 async def test_records_of_writes_that_one_read_has_no_room_for_are_sealed_after_it(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, size: int

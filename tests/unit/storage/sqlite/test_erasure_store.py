@@ -181,6 +181,15 @@ async def test_documents_of_erased_versions_are_deleted_unless_others_have_them(
     assert {*await store.blobs(LAB, names)} == {shared.sha256}
 
 
+async def test_a_document_that_is_named_twice_is_erased_once(store: Store) -> None:
+    blob = a_blob()
+    version = a_version(documents=(blob.sha256,))
+    await store.add(LAB, version, [blob])
+    await erase(store, version)
+
+    assert await store.erase_documents(LAB, [blob.sha256] * 2) == 1
+
+
 async def test_documents_are_deleted_however_many_there_are(store: Store) -> None:
     blobs = [a_blob(os.urandom(SMALL_BYTES + 1)) for _ in range(20)]
     names = [one.sha256 for one in blobs]

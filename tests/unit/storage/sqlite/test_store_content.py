@@ -57,6 +57,27 @@ async def test_a_large_version_is_read_by_its_number_with_all_of_its_content(
     assert await store.latest_public(LAB, version.id) == version.without_internal_fields()
 
 
+@pytest.mark.parametrize("number", [2, 2**63 - 1, 2**63, 10**30])
+async def test_a_number_that_no_version_has_finds_none_however_large(
+    store: SqliteStore, number: int
+) -> None:
+    version = a_version()
+    await store.add(LAB, version)
+
+    assert await store.version(LAB, version.id, number) is None
+    assert [*await store.history(LAB, version.id, below=number)] == [version]
+
+
+async def test_a_large_version_is_scanned_with_its_content_and_that_of_its_members(
+    store: SqliteStore,
+) -> None:
+    member = a_result(body=b"m" * (PIECE_BYTES + 1))
+    version = a_version(body=b"b" * PIECE_BYTES, response=b"r" * 100, members=(member,))
+    await store.add(LAB, version)
+
+    assert await store.scan() == [(LAB, version)]
+
+
 async def test_a_history_below_the_first_version_is_empty(store: SqliteStore) -> None:
     version = a_version()
     await store.add(LAB, version)

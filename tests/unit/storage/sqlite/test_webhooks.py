@@ -215,6 +215,24 @@ async def test_each_state_has_its_own_time_after_which_it_is_swept(
     assert found == swept
 
 
+async def test_an_endpoint_without_deliveries_has_no_last_one(
+    store: SqliteStore, lis: Endpoint
+) -> None:
+    await queue(store, 3, endpoint=lis.id)
+
+    assert await store.last_sequences([lis.id, an_endpoint().id]) == {lis.id: 3}
+
+
+async def test_all_leases_that_are_named_are_released(store: SqliteStore) -> None:
+    names = ["relay", "a", "b"]
+    await store.lease([*names, "c"], owner="we", now=NOW, until=NOW + 1_000)
+
+    await store.release(names, owner="we")
+
+    taken = await store.lease([*names, "c"], owner="other", now=NOW, until=NOW + 1_000)
+    assert taken == {*names}
+
+
 @pytest.mark.parametrize(("due", "swept"), [(NOW - 5, 2), (NOW, 0)])
 async def test_what_was_left_open_is_swept_once_it_is_no_longer_due(
     store: SqliteStore, lis: Endpoint, due: int, swept: int
