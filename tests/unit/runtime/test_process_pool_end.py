@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fhirpub.errors import Busy
 from fhirpub.runtime import process_pool
 from fhirpub.runtime.process_pool import ProcessPool
 from tests.unit.runtime.pool_jobs import MODULE, pid_and_body, wait_for_file
@@ -30,6 +31,22 @@ async def test_a_process_whose_job_ends_after_the_close_has_begun_is_not_kept(
     assert pool.running == 0
     await asyncio.wait_for(pool.close(), 30)
     assert not is_running(pid)
+
+
+async def test_all_jobs_in_progress_are_abandoned_when_a_pool_is_closed(tmp_path: Path) -> None:
+    pool = ProcessPool(MODULE, "nothing", max_processes=3)
+    files = [tmp_path / name for name in "abc"]
+    jobs = [
+        asyncio.create_task(pool.run(file.name, wait_for_file, [str(file).encode()]))
+        for file in files
+    ]
+    await until(lambda: all(map(has_begun, files)))
+
+    await asyncio.wait_for(pool.close(), 60)
+
+    found = await asyncio.wait_for(asyncio.gather(*jobs, return_exceptions=True), 30)
+    assert [type(one) for one in found] == [Busy] * 3
+    assert pool.running == 0
 
 
 def memory_files() -> list[str]:
