@@ -158,7 +158,7 @@ async def test_each_plugin_that_is_stopped_is_waited_for_half_of_what_is_left(
     async def wait(_works: object, *, timeout: float | None) -> None:  # noqa: ASYNC109
         waited.append(timeout)
 
-    monkeypatch.setattr(plugin_lifetime.asyncio, "wait", wait)
+    monkeypatch.setattr(asyncio, "wait", wait)
     work = asyncio.get_running_loop().create_future()
     for left in (8.0, 0.5, 0.0):
         monkeypatch.setattr(stopping, "_left", lambda left=left: left)

@@ -58,10 +58,11 @@ async def test_a_store_that_was_started_keeps_its_file(store: SqliteStore) -> No
 
 async def test_a_store_that_stops_forgets_its_file_and_its_page(store: SqliteStore) -> None:
     await store.pending_outbox(limit=1)
-    assert store._page is not None
+    before = store._page
 
     await store.stop()
 
+    assert before is not None
     assert (store._file, store._page) == (None, None)
 
 
