@@ -55,6 +55,15 @@ async def test_a_record_has_the_agent_of_the_operation(office: Office) -> None:
     }
 
 
+async def test_each_record_is_a_line(office: Office) -> None:
+    async with office.administration.recorded("x.y"):
+        pass
+
+    entries = (await office.store.unsealed_audit(limit=9)).entries
+    assert [entry.records.count(b"\n") for entry in entries] == [1, 1]
+    assert all(entry.records.endswith(b"}\n") for entry in entries)
+
+
 async def test_a_change_of_no_tenant_is_in_the_chain_of_the_service(office: Office) -> None:
     async with office.administration.recorded("x.y"):
         pass

@@ -50,6 +50,14 @@ async def test_a_client_is_meant_by_its_id_before_its_name(office: Office, lab: 
     assert (await office.administration.client(first["client_id"])).name == "ward"
 
 
+async def test_a_disabled_client_is_meant_by_its_id_and_its_name(office: Office, lab: str) -> None:
+    id_ = (await office.run(clients.ADD, tenant=lab, name="ward"))["client_id"]
+    await office.run(clients.DISABLE, client=id_)
+
+    for named in (id_, "ward"):
+        assert (await office.administration.client(named)).id == id_
+
+
 async def test_clients_without_a_name_are_not_meant_by_an_empty_one(
     office: Office, lab: str
 ) -> None:

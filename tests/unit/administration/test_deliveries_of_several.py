@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fhirpub.administration import deliveries, endpoint_acts, endpoints
+from fhirpub.administration.operation import Operation
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import BrokenRule, InvalidContent
 from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery
@@ -112,16 +113,19 @@ async def test_an_event_is_shown_of_the_endpoint_that_has_it(
         assert [one["endpoint"] for one in shown] == [endpoint]
 
 
+@pytest.mark.parametrize(
+    ("act", "state"), [(endpoint_acts.PAUSE, "paused"), (endpoint_acts.DISABLE, "disabled")]
+)
 async def test_a_replay_names_endpoints_as_held_only_where_something_was_reopened(
-    office: Office, lab: str, three: list[str]
+    office: Office, lab: str, three: list[str], act: Operation, state: str
 ) -> None:
     idle = (await office.run(endpoints.ADD, tenant=lab, url=URL))["id"]
     for endpoint in (three[1], idle):
-        await office.run(endpoint_acts.PAUSE, endpoint=endpoint)
+        await office.run(act, endpoint=endpoint)
 
     step = await office.run(deliveries.REPLAY, dead=True)
 
-    assert step["held"] == [{"endpoint": three[1], "state": "paused"}]
+    assert step["held"] == [{"endpoint": three[1], "state": state}]
 
 
 async def test_a_replay_to_an_endpoint_that_is_read_by_its_client_is_refused(

@@ -75,6 +75,18 @@ async def test_what_no_key_decrypts_is_counted_and_stays(filled: Office) -> None
     assert found["not_decrypted"] == 3
 
 
+async def test_each_tenant_whose_endpoints_no_key_decrypts_is_counted(
+    office: Office, lab: str, other: str
+) -> None:
+    for tenant in (lab, other):
+        await office.run(endpoints.ADD, tenant=tenant, url=URL)
+    office.store.cipher.use([NEW])
+
+    found = await reseal(office)
+
+    assert (found["endpoints"], found["not_decrypted"]) == (0, 2 + 2)  # with their salts
+
+
 async def test_what_is_damaged_is_counted_and_stays(filled: Office) -> None:
     (salt,) = [one for one in await filled.store.stored_secrets() if one.purpose == "salt"]
     damaged = salt.value[:-1] + bytes([salt.value[-1] ^ 1])

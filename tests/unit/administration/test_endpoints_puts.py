@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.administration import endpoints
+from fhirpub.administration import endpoint_acts, endpoints
 from fhirpub.administration.naming import id_of_key
+from fhirpub.administration.operation import Operation
 from fhirpub.storage.webhook_contract import Endpoint
 from tests.unit.administration.office import URL, Office
 
@@ -25,6 +26,20 @@ async def test_a_description_that_is_emptied_is_a_change(office: Office, lab: st
 
     assert again["description"] == ""
     assert (await office.run(endpoints.SHOW, endpoint=again["id"]))["description"] == ""
+
+
+@pytest.mark.parametrize("act", [endpoint_acts.PAUSE, endpoint_acts.DISABLE])
+async def test_an_endpoint_that_is_held_is_changed_and_not_replaced(
+    office: Office, lab: str, act: Operation
+) -> None:
+    first = await office.run(endpoints.PUT, tenant=lab, key="lis", url=URL)
+    held = await office.run(act, endpoint=first["id"])
+
+    again = await office.run(endpoints.PUT, tenant=lab, key="lis", url=MOVED)
+
+    assert (again["id"], again["state"]) == (held["id"], held["state"])
+    assert again["url"] == MOVED
+    assert len(await office.run(endpoints.LIST)) == 1
 
 
 async def test_of_two_requests_that_race_the_later_one_changes_what_the_other_added(

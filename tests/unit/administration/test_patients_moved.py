@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -57,6 +57,22 @@ async def test_reports_that_state_nothing_are_moved_before_those_that_they_refer
     moved = [what[0] for _chain, action, _status, what in records if action == "patient.relink"]
     in_order = list(dict.fromkeys(name.partition("/")[2] for name in moved))
     assert in_order == [ids[1], ids[3], ids[0], ids[2]]
+
+
+async def test_what_would_be_stranded_is_judged_by_all_that_moves_together(
+    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _reports, target = await gathered(office, lab, 1)
+    ids = [(await published(office, lab, f"R-{number}")).id for number in range(5, 8)]
+    judged: list[list[str]] = []
+
+    async def judge(planned: Sequence[Relink], **_named: Any) -> None:
+        judged.append([one.id for one in planned])
+
+    monkeypatch.setattr(patients, "refuse_stranded", judge)
+    await relink(office, lab, *ids, patient=target)
+
+    assert judged == [ids]
 
 
 async def test_all_identifiers_of_a_person_are_shown_and_no_others(

@@ -128,3 +128,20 @@ async def test_the_state_is_that_of_the_store(office: Office, lab: str, limit: i
     assert quotas["requests_per_minute"].limit == limit
     assert quotas["requests_per_minute"].is_override
     assert (quotas["stored_bytes"].used or 0) > 0
+
+
+async def test_the_stored_bytes_of_each_of_several_tenants_are_shown(
+    office: Office, lab: str, other: str
+) -> None:
+    versions = {lab: a_version(), other: a_version(body=b"x" * 999)}
+    for tenant, version in versions.items():
+        await office.store.add(tenant, version)
+
+    found = await states_of(
+        office.store, [Owner("tenant", one, "") for one in versions], SETTINGS, now=NOW
+    )
+
+    used = {one.id: {each.limit_name: each.used for each in one.quotas} for one in found}
+    assert {one: used[one]["stored_bytes"] for one in versions} == {
+        one: version.size for one, version in versions.items()
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhirpub.administration import endpoints, tenants
+from fhirpub.administration import endpoint_acts, endpoints, tenants
 from fhirpub.administration.naming import id_of_key
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import InvalidContent, NoSuchRecord, NotPossible
@@ -107,6 +107,16 @@ async def test_the_endpoints_of_a_disabled_tenant_stay_disabled(
     for one in ours:
         assert (await office.run(endpoints.SHOW, endpoint=one["id"]))["state"] == "disabled"
     assert (await office.run(endpoints.SHOW, endpoint=theirs["id"]))["state"] == "active"
+
+
+async def test_an_endpoint_that_was_paused_is_disabled_with_its_tenant(
+    office: Office, lab: str, lis: str
+) -> None:
+    await office.run(endpoint_acts.PAUSE, endpoint=lis)
+
+    await office.run(tenants.DISABLE, tenant=lab)
+
+    assert (await office.run(endpoints.SHOW, endpoint=lis))["state"] == "disabled"
 
 
 async def test_acts_on_a_tenant_are_in_its_chain(office: Office, lab: str) -> None:

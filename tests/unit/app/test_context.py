@@ -128,6 +128,24 @@ def test_a_reference_that_no_search_includes_is_refused_with_its_plugin(
         made._check_includes(changed)
 
 
+def test_each_reference_that_no_search_includes_is_refused(context: Context) -> None:
+    operation = SimpleNamespace(
+        code="print",
+        type="DiagnosticReport",
+        includes=("DiagnosticReport:one", "DiagnosticReport:two"),
+    )
+    declared: Any = SimpleNamespace(plugin="printer", operation=operation)
+    changed = replace(context, operations={"DiagnosticReport": [declared]})
+
+    with pytest.raises(PluginError) as refused:
+        made._check_includes(changed)
+
+    assert [line.split()[5] for line in str(refused.value).splitlines()] == [
+        "DiagnosticReport:one,",
+        "DiagnosticReport:two,",
+    ]
+
+
 def named(monkeypatch: pytest.MonkeyPatch, *modules: str, environment: str = "sandbox") -> Any:
     """Return what faults are named by, if plugins p0, p1 and so on are of modules."""
     found: list[Any] = []

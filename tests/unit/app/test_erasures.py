@@ -76,6 +76,23 @@ async def test_orders_are_completed_in_every_tenant_beyond_the_first_page(
         assert not await lab.is_there(order.id, tenant)
 
 
+async def test_each_order_is_tried_once_in_a_round(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasures, "_PAGE", 2)
+    orders = [await interrupted(lab, f"R-{number}") for number in range(5)]
+    tried: list[str] = []
+
+    async def noted(_eraser: Eraser, order: Erasure) -> Begun:
+        tried.append(order.id)
+        raise ValueError
+
+    monkeypatch.setattr(Eraser, "resume", noted)
+
+    assert await InterruptedErasures(lab.services()).complete(young_ms=0) == 0
+    assert tried == sorted(one.id for one in orders)
+
+
 async def test_a_young_order_does_not_keep_an_older_one_behind_it(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

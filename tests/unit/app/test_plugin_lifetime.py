@@ -65,6 +65,20 @@ async def test_plugins_start_in_threads_and_in_order_and_stop_in_reverse(
     assert said[2:] == [("stop", "two", True), ("stop", "one", True)]
 
 
+async def test_each_of_several_plugins_that_start_on_the_loop_has_started_before_the_block(
+    said: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = config_with(tmp_path, monkeypatch)
+    for name in ("one", "two"):
+        file = tmp_path / name / f"example_{name}.py"
+        file.write_text(
+            file.read_text().replace("def fhirpub_startup", "async def fhirpub_startup")
+        )
+
+    async with plugins_running(config):
+        assert said == [("start", "one", True), ("start", "two", True)]
+
+
 async def test_a_start_that_fails_names_the_plugin_and_stops_what_was_started(
     said: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,6 +164,17 @@ async def test_a_long_round_renews_its_lease(lab: Lab, monkeypatch: pytest.Monke
     assert await other.take(["retention"]) == {"retention"}
 
 
+async def test_a_lease_is_renewed_before_it_ends(lab: Lab) -> None:
+    made = RetentionRound(lab.services())
+    assert await made._leads()
+    lab.now += 250_000
+    await made._keep_lead()
+
+    other = Leases(lab.store, owner="other", seconds=60.0, clock=lab.time)
+    lab.now += 599_999
+    assert await other.take(["retention"]) == set()
+
+
 async def test_a_tenant_whose_round_fails_does_not_keep_the_others(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

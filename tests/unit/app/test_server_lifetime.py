@@ -197,6 +197,30 @@ async def test_without_a_trail_and_without_webhooks_a_service_runs(noted: Noted)
     assert "threads closed" in noted.notes
 
 
+async def test_requests_are_drained_while_what_is_being_sent_ends(
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draining, sending = asyncio.Event(), asyncio.Event()
+
+    class Sending:
+        @contextlib.asynccontextmanager
+        async def running(self) -> Any:
+            yield
+            sending.set()
+            await asyncio.wait_for(draining.wait(), 30)
+
+    async def drain(*_given: Any) -> None:
+        draining.set()
+        await asyncio.wait_for(sending.wait(), 30)
+
+    noted.services.sending = Sending()
+    monkeypatch.setattr(server, "_drain", drain)
+
+    await served(noted)
+
+    assert "connections closed" in noted.notes
+
+
 async def test_connections_are_closed_once_no_request_is_in_flight(
     noted: Noted,
 ) -> None:

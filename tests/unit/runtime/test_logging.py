@@ -150,6 +150,24 @@ async def test_the_end_of_a_minute_reports_it_after_the_clock_was_set_back_too(l
     assert log.lines[-1]["count"] == 1_000 - LINES_PER_MINUTE
 
 
+async def test_what_is_left_out_of_a_minute_is_reported_by_one_timer(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, timers = asyncio.get_running_loop(), list[str]()
+    call_later = loop.call_later
+
+    def noted(delay: float, callback: Callable[..., None], *given: Any) -> asyncio.TimerHandle:
+        timers.append(callback.__name__)
+        return call_later(delay, callback, *given)
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    for _ in range(LINES_PER_MINUTE + 50):
+        write_line("refused", kind="expired")
+        log.now += 1
+
+    assert timers.count("_report") == 1
+
+
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not condition():

@@ -26,6 +26,13 @@ def test_bytes_are_taken_in_the_parts_that_were_announced(file: MemoryFile) -> N
     assert file.take(4, length - 4) == [b"head", b"body" * 200_000]
 
 
+def test_several_parts_follow_each_other(file: MemoryFile) -> None:
+    file.append(b"onetwothree, four")
+    file.end()
+
+    assert file.take(3, 3, 5, 2, 4) == [b"one", b"two", b"three", b", ", b"four"]
+
+
 def test_the_next_bytes_replace_those_that_were_taken(file: MemoryFile) -> None:
     file.append(b"first")
     file.take(file.end())

@@ -86,6 +86,16 @@ def test_the_second_of_a_line_is_its_own() -> None:
     ]
 
 
+def test_the_second_of_a_line_is_its_own_after_the_clock_was_set_back_too() -> None:
+    log = Log()
+    for now in (CLOCK.now, CLOCK.now - 1_000):
+        log.clock.now = now
+        log.writer.write("info", "request", {"client": "c"}, kind="x")
+
+    times = [json.loads(line)["timestamp"] for line in log.lines]
+    assert times == ["2026-11-18T11:06:40.007Z", "2026-11-18T11:06:39.007Z"]
+
+
 @pytest.mark.parametrize(
     ("level", "least", "written"),
     [

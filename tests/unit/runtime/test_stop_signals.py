@@ -41,6 +41,29 @@ def test_after_the_end_stop_signals_are_ignored_and_wake_nothing() -> None:
     assert done.stdout == f"-1 { {signal.SIG_IGN} }\n"
 
 
+_READERS = """
+import asyncio
+from fhirpub.runtime.stop_signals import stop_event
+
+async def count():
+    watched = asyncio.get_running_loop()._selector.get_map()
+    before = len(watched)
+    with stop_event():
+        during = len(watched)
+    print(during - before, len(watched) - before)
+
+asyncio.run(count())
+"""
+
+
+def test_after_the_end_the_loop_watches_what_it_watched_before() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _READERS], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout == "1 0\n"
+
+
 @pytest.fixture
 def program() -> subprocess.Popen[str]:
     program = subprocess.Popen([sys.executable, "-c", _WORK], stdout=subprocess.PIPE, text=True)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from types import SimpleNamespace
 
+import pytest
+
+from fhirpub.runtime import turns
 from fhirpub.runtime.turns import in_turns
 
 
@@ -48,3 +52,26 @@ async def test_others_go_on_after_a_few_milliseconds() -> None:
     await looking
 
     assert seen == [1, 2, 3, 4]
+
+
+async def test_a_turn_begins_anew_after_others_had_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds, seen = [0.0], list[int]()
+    monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    made: list[int] = []
+
+    def make(number: int) -> None:
+        seconds[0] += 0.003
+        made.append(number)
+
+    async def look() -> None:
+        while len(made) < 7:
+            seen.append(len(made))
+            await asyncio.sleep(0)
+
+    looking = asyncio.create_task(look())
+    await in_turns(make, range(7))
+    await looking
+
+    assert seen == [2, 4, 6]

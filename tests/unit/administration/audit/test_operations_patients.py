@@ -60,6 +60,23 @@ async def test_blocks_that_concern_a_patient_and_those_that_name_it_come_in_one_
     assert found == [f"a-{number}" for number in reversed(range(6))]
 
 
+async def test_what_one_of_two_searches_has_not_reached_is_found_by_the_next(
+    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "_PAGE", 1)
+    patient = ("Patient/1",)
+    records = [
+        a_record("older", at=NOON, what=patient),
+        a_record("newer", at=NOON + 2 * HALF_HOUR, patients=patient),
+        a_record("newest", at=NOON + 4 * HALF_HOUR, patients=patient),
+    ]
+    await seal(office.store, lab, records)
+
+    page = await office.run(operations.LIST, chain=lab, patient="Patient/1")
+
+    assert [one["action"] for one in page["records"]] == ["newest", "newer", "older"]
+
+
 async def test_a_patient_and_an_agent_are_both_meant(office: Office, lab: str) -> None:
     other = a_record("named", what=("Patient/1",))
     await seal(office.store, lab, [other])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fhirpub.administration import tenants
 from fhirpub.administration.erasure import holds
 from fhirpub.audit.record import BEGUN
 from fhirpub.errors import NotPossible
@@ -68,6 +69,15 @@ async def test_what_does_not_exist_is_not_put_on_hold(office: Office, lab: str) 
         )
 
     assert await office.store.holds(lab) == []
+
+
+async def test_a_hold_that_is_none_is_not_released_of_a_disabled_tenant_either(
+    office: Office, lab: str
+) -> None:
+    await office.run(tenants.DISABLE, tenant=lab)
+
+    with pytest.raises(NotPossible, match="is not on hold"):
+        await office.run(holds.RELEASE, tenant=lab, type="DiagnosticReport", id=new_id())
 
 
 async def test_a_patient_is_put_on_hold_with_all_that_refers_to_it(

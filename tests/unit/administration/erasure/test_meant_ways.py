@@ -115,6 +115,24 @@ async def test_what_has_expired_by_any_of_the_policies_is_meant_once(
     assert (meant.ids, meant.leaves_out_holds) == ([one.id for one in reports], True)
 
 
+async def test_what_has_expired_by_a_policy_is_meant_though_the_last_names_others(
+    office: Office, lab: str
+) -> None:
+    owner, store = await office.administration.tenant(lab), office.store
+    statuses = ["preliminary", "final", "partial"]
+    reports = [
+        await registered(store, panel(status, status=status), tenant=owner)  # type: ignore[arg-type]
+        for status in statuses
+    ]
+    policies = [f"DiagnosticReport?status={status} after 1 days" for status in statuses[:2]]
+    office.clock.now = reports[-1].updated + 4 * DAY_MS
+
+    later = office.with_config(retention=RetentionConfig(policies=policies))
+    meant = await find_meant(await Work.on(later.administration, lab), {"expired": True})
+
+    assert meant.ids == [one.id for one in reports[:2]]
+
+
 async def test_without_policies_nothing_can_have_expired(office: Office, lab: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^\[retention\] policies has none$"):
         await find_meant(await Work.on(office.administration, lab), {"expired": True})

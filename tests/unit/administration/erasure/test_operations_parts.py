@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from fhirpub.administration.erasure import holds, operations
+from fhirpub.administration.erasure.meant import find_meant
+from fhirpub.administration.erasure.work import Work
+from fhirpub.config.retention import RetentionConfig
+from fhirpub.runtime.clock import DAY_MS
 from fhirpub.storage.erasure.contract import Hold
 from fhirpub.testing.contracts.erasure.content import an_erasure
 from tests.bodies import document
@@ -26,6 +30,31 @@ async def test_the_last_page_of_a_plan_may_be_full(
     plan = await office.run(operations.PLAN, tenant=lab, reports=ids)
 
     assert ([one["id"] for one in plan["planned"]], plan["following"]) == (ids, None)
+
+
+async def test_a_plan_goes_on_behind_what_it_left_out_for_a_hold(
+    office: Office, lab: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "_PAGE", 1)
+    reports = [await published(office, lab, f"R-{number}") for number in range(3)]
+    later = office.with_config(
+        retention=RetentionConfig(policies=["DiagnosticReport after 3 days"])
+    )
+    office.clock.now = reports[-1].updated + 4 * DAY_MS
+    work = await Work.on(later.administration, lab)
+    first, *others = (await find_meant(work, {"expired": True})).ids
+    await office.run(holds.ADD, tenant=lab, type=reports[0].type, id=first, reason="case 7")
+
+    plans = [
+        await later.run(operations.PLAN, tenant=lab, expired=True, **{"from": place})
+        for place in range(3)
+    ]
+
+    assert [[one["id"] for one in plan["planned"]] for plan in plans] == [
+        [],
+        *([one] for one in others),
+    ]
+    assert [plan["following"] for plan in plans] == [1, 2, None]
 
 
 async def test_a_document_is_not_kept_for_what_is_erased_by_another_page(

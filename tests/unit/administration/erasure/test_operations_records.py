@@ -63,6 +63,7 @@ def test_a_moment_is_in_the_years_that_can_be_written(moment: int) -> None:
         (ORDER, {"id": "a/b"}),
         (ORDER, {"reason": "x" * 2_001}),
         (HOLD, {"operator": "x" * 2_001}),
+        (HOLD, {"type": "x" * 2_001}),
         (ORDER, {"other": 1}),
     ],
 )

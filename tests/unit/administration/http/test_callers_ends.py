@@ -12,9 +12,11 @@ from typing import Any
 import orjson
 import pytest
 
-from fhirpub.administration.http.callers import has_key
+from fhirpub.administration.http.callers import TYPE, has_key
 from fhirpub.auth.assertions import signing
+from fhirpub.auth.assertions.key_set import MAX_BYTES
 from fhirpub.auth.assertions.signing import new_key_pair, sign_assertion
+from fhirpub.auth.statements import read_statement
 from fhirpub.auth.token_request import Message
 from fhirpub.errors import NotAuthenticated, TokenRefused
 from tests.unit.administration.admission import AUDIENCE, FORM, Admission, admitting, callers_of
@@ -52,7 +54,10 @@ async def test_a_token_lasts_no_longer_than_a_retired_key_verifies(
     config = replace(admission.config, token_seconds=wanted)
     admission.ring, admission.callers = callers_of(office.with_config(auth=auth), config)
 
-    assert (await granted(admission))["expires_in"] == seconds
+    found = await granted(admission)
+
+    claims = await read_statement(admission.ring, found["access_token"], type_=TYPE)
+    assert (found["expires_in"], claims["exp"]) == (seconds, admission.now + seconds)
 
 
 async def test_an_assertion_of_one_caller_uses_up_none_of_another(
@@ -75,6 +80,17 @@ async def test_an_assertion_of_one_caller_uses_up_none_of_another(
     for assertion in (ours, theirs):
         with pytest.raises(TokenRefused):
             await granted(admission, client_assertion=assertion)
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(MAX_BYTES, True), (MAX_BYTES + 1, False)])
+async def test_a_file_of_keys_that_is_too_long_has_none(
+    admission: Admission, size: int, *, is_read: bool
+) -> None:
+    text = admission.keys.read_bytes()
+    (key,) = orjson.loads(text)["keys"]
+    admission.keys.write_bytes(text.ljust(size))
+
+    assert await has_key(admission.config, "ana", key["kid"]) is is_read
 
 
 async def test_a_caller_may_have_several_keys(admission: Admission) -> None:

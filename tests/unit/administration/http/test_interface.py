@@ -199,6 +199,14 @@ async def test_a_parameter_of_the_path_is_nowhere_else(desk: Desk) -> None:
     assert ("tenant", "belongs into the path") in problems(in_body)
 
 
+async def test_all_that_is_in_another_place_than_its_own_is_named(desk: Desk) -> None:
+    answer = await desk.ask("PATCH", "/tenants/lab?name=New", {"tenant": "lab"})
+
+    assert {("tenant", "belongs into the path"), ("name", "belongs into the body")} == {
+        *problems(answer)
+    }
+
+
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/xml"])
 async def test_a_body_is_json(desk: Desk, media_type: str) -> None:
     headers = {"authorization": [f"Bearer {KEY}"], "content-type": [media_type]}

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from fhirpub.administration.http import listener
 from fhirpub.administration.http.interface import Interface
 from fhirpub.administration.http.listener import MAX_CONNECTIONS, serve_admin
 from fhirpub.administration.http.responses import Asked, Response
@@ -112,6 +113,25 @@ async def test_an_answer_is_not_kept_unless_it_may_be() -> None:
         (_, *headers), _ = await one.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
 
     assert "Cache-Control: no-store" in headers
+
+
+async def test_requests_that_were_answered_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    original = listener._Delegate
+
+    def noted(*given: Any) -> Any:
+        made.append(original(*given))
+        return made[-1]
+
+    monkeypatch.setattr(listener, "_Delegate", noted)
+    async with listening() as one:
+        one.interface.go_on.clear()
+        sending = [asyncio.create_task(one.send(message("GET /"))) for _ in range(3)]
+        await until(lambda: len(made[0].running) == 3)
+        one.interface.go_on.set()
+        await asyncio.gather(*sending)
+
+        await until(lambda: not made[0].running)
 
 
 async def test_head_has_no_body() -> None:

@@ -101,6 +101,17 @@ async def test_with_a_ratio_of_zero_only_the_traces_of_others_are_sent() -> None
     assert traced.tracer.start("GET", "server", PARENT) is not None
 
 
+@pytest.mark.parametrize(("ratio", "is_sent"), [(0.0, False), (0.25, False), (0.26, True)])
+async def test_a_trace_is_sent_below_its_share(ratio: float, *, is_sent: bool) -> None:
+    made = Traced(ratio)
+    drawn = Random()
+    drawn.random = lambda: ratio if ratio < 0.26 else 0.25  # type: ignore[method-assign]
+    made.tracer._random = drawn
+
+    assert (made.tracer.start("GET", "server", None) is not None) is is_sent
+    await made.tracer.close()
+
+
 async def test_a_part_of_the_traces_is_sent_by_the_ratio() -> None:
     tracer = Traced(0.3).tracer
     tracer._random.seed(7)

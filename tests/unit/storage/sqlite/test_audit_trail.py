@@ -61,6 +61,17 @@ async def test_the_ends_of_chains_are_read_that_are_asked_for_beside_those_of_en
     assert unsealed.ends == {LAB: (0, b""), OTHER: (1, theirs.block.hashes)}
 
 
+async def test_the_end_of_a_chain_is_read_of_which_only_records_were_handed_in(
+    store: SqliteStore,
+) -> None:
+    (ours,) = await put(store, a_block(LAB, 1))
+    await store.add_audit_records({LAB: RECORD + b"\n"})
+
+    unsealed = await store.unsealed_audit(limit=9)
+
+    assert unsealed.ends == {LAB: (1, ours.block.hashes)}
+
+
 @pytest.mark.parametrize("size", [1, len(RECORD), len(RECORD) + 1, 2 * len(RECORD)])
 async def test_records_of_writes_that_one_read_has_no_room_for_are_sealed_after_it(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, size: int
@@ -78,6 +89,20 @@ async def test_records_of_writes_that_one_read_has_no_room_for_are_sealed_after_
             break
 
     assert sealed == 5
+
+
+async def test_several_blocks_of_a_tenant_are_sealed_together_if_the_first_is_next(
+    store: SqliteStore,
+) -> None:
+    blocks = [a_block(LAB, number) for number in (1, 2, 3)]
+    unsealed = await store.unsealed_audit(limit=9)
+
+    assert not await store.seal_audit(blocks[1:], unsealed)
+    assert await store.seal_audit(blocks[:2], unsealed)
+    assert not await store.seal_audit(blocks[1:], unsealed)
+    assert await store.seal_audit(blocks[2:], unsealed)
+
+    assert [one.number for one in await store.audit_chain(LAB)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("limit", "is_complete"), [(2, False), (3, False), (4, True)])
@@ -98,6 +123,13 @@ async def test_a_block_is_found_by_the_time_of_its_last_record(
 
     assert await found(store, 7, since=since) == numbers
     assert await found(store, since=since) == numbers
+
+
+async def test_a_block_is_read_as_it_was_put(store: SqliteStore) -> None:
+    (sealed,) = await put(store, a_block(LAB, 1, keys=[7], first=1_000, last=5_000))
+
+    assert [*await store.audit_chain(LAB)] == [sealed.block]
+    assert [*await store.find_audit_blocks(LAB, AuditQuery(keys=(7,)))] == [sealed.block]
 
 
 async def test_a_page_of_found_blocks_has_the_size_that_is_asked_for(store: SqliteStore) -> None:

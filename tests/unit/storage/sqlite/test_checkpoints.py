@@ -123,6 +123,17 @@ def test_the_count_begins_again_with_each_checkpoint(
     assert moved(checkpoints, traced) == 2
 
 
+def test_pages_of_one_large_commit_count_for_one_checkpoint(
+    checkpoints: Checkpoints, traced: Traced
+) -> None:
+    checkpoints.count(3 * _PAGES)
+    assert moved(checkpoints, traced) == 1
+
+    checkpoints.count(_PAGES - 1)
+
+    assert moved(checkpoints, traced) == 1
+
+
 def test_no_checkpoint_waits_behind_one_in_progress(
     checkpoints: Checkpoints, traced: Traced
 ) -> None:

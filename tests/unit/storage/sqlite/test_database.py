@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import SearchTooCostly, StoreUnavailable
 from fhirpub.storage.contract import Blob
+from fhirpub.storage.sqlite import database as module
 from fhirpub.storage.sqlite.blobs import Piece
 from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER
 from fhirpub.storage.sqlite.database import Database, DatabaseMixin
-from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition
+from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition, OtherWrite
 from fhirpub.testing.samples import LAB, OTHER, a_version
-from tests.unit.storage.sqlite.probe import MOMENT, PUT, put
+from tests.unit.storage.sqlite.probe import MOMENT, PUT, many, put
 
 
 class Opened(DatabaseMixin):
@@ -62,6 +63,24 @@ async def test_the_writer_is_set_up_to_lose_and_to_leave_nothing(
     database: Database, name: str, value: object
 ) -> None:
     assert await database.write(pragma(name)) == value
+
+
+async def test_what_the_writer_deletes_is_overwritten_whatever_the_library_does_by_itself(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements: list[str] = []
+    connect = module._connect
+
+    def traced(*given: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*given, **named)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(module, "_connect", traced)
+
+    await Database(path, 10).close()
+
+    assert "PRAGMA secure_delete = ON" in statements
 
 
 @pytest.mark.parametrize(("name", "value"), [("query_only", 1), ("busy_timeout", 10_000)])
@@ -151,6 +170,11 @@ async def test_rows_of_a_tenant_are_fetched_in_its_threads(database: Database) -
     assert await Opened(database)._fetch_for(LAB, "SELECT ?", (7,)) == [(7,)]
     assert names[0].startswith("sqlite-tenant")
     assert names[1].startswith("sqlite-reader")
+
+
+async def test_a_search_of_a_tenant_ends_after_its_time(database: Database) -> None:
+    with pytest.raises(SearchTooCostly):
+        await database.read_for(LAB, many, max_seconds=0.001)
 
 
 async def test_a_statement_returns_how_many_rows_it_changed(database: Database) -> None:
@@ -271,3 +295,19 @@ async def test_a_piece_counts_as_its_pages_and_not_as_what_it_costs(
     await database.write(Piece(LAB, blob, 0, now=1))
 
     assert counted == [Piece.pages]
+
+
+async def test_the_pages_of_writes_that_are_made_one_by_one_are_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(database._checkpoints, "count", counted.append)
+
+    def fail(_connection: sqlite3.Connection) -> None:
+        raise ValueError("of this one")
+
+    batch = [OtherWrite(work, cost=1_000) for work in (fail, put(1), put(2))]
+    results = database._commit_now(batch)
+
+    assert results[1:] == [1, 1]
+    assert sum(counted) >= 200

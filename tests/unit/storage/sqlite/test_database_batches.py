@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, Blob, Version
+from fhirpub.storage.sqlite import database as module
+from fhirpub.storage.sqlite.blobs import Piece
 from fhirpub.storage.sqlite.database import Database
-from fhirpub.storage.sqlite.rows import Addition, OtherWrite, cost_of
+from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition, OtherWrite, cost_of
+from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.samples import LAB, a_version
 from fhirpub.testing.store_contract import a_blob
 from tests.unit.storage.sqlite.probe import put
@@ -55,6 +59,18 @@ async def test_each_version_whose_key_is_taken_is_refused_and_the_others_are_add
     assert len(await rows_of(database, BODIES)) == 4
 
 
+async def test_all_keys_that_are_taken_are_found_before_the_others_are_added(
+    database: Database,
+) -> None:
+    taken = [a_version() for _ in range(3)]
+    for version in taken:
+        await database.write(addition(version))
+
+    found = database._write_batch([*map(addition, [*taken, a_version()])])
+
+    assert found == [False, False, False, True]
+
+
 async def test_a_large_document_is_complete_with_its_version_however_many_come_together(
     database: Database,
 ) -> None:
@@ -65,6 +81,50 @@ async def test_a_large_document_is_complete_with_its_version_however_many_come_t
 
     stored = await rows_of(database, "SELECT data FROM blob_bytes ORDER BY number")
     assert {data for (data,) in stored} == {one.data for one in blobs}
+
+
+async def test_more_rows_than_one_statement_takes_are_added_together_or_not_at_all(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_ROW_BATCH_SIZE", 8)
+    taken = a_version()
+    await database.write(addition(taken))
+    new = [a_version() for _ in range(19)]
+
+    found = database._commit_now([*map(addition, [*new, taken])])
+
+    assert found == [True] * 19 + [False]
+    assert len(await rows_of(database, BODIES)) == 20
+
+
+async def test_a_version_with_members_has_one_result(database: Database) -> None:
+    versions = [a_version(members=(a_result(), a_result())), a_version()]
+
+    assert database._commit_now([*map(addition, versions)]) == [True, True]
+
+
+async def test_a_batch_that_the_disk_refuses_is_not_tried_one_by_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def refuse(batch: Sequence[Any]) -> None:
+        sizes.append(len(batch))
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(database, "_write_batch", refuse)
+
+    with pytest.raises(sqlite3.OperationalError):
+        database._commit_now([addition(a_version()) for _ in range(3)])
+
+    assert sizes == [3]
+
+
+async def test_pieces_take_turns_as_writes_of_their_tenant(database: Database) -> None:
+    piece = Piece(LAB, a_blob(bytes(PIECE_BYTES + 1)), 0, now=1)
+    owner_of = database._group._owner_of
+
+    assert [owner_of(each) for each in (piece, OtherWrite(put(1), cost=1))] == [LAB, ""]
 
 
 class Group:

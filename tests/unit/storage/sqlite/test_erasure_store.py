@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
 from fhirpub.storage.sqlite import erasure
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.erasure.content import an_erasure, erase
+from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.contracts.webhooks.records import (
     a_delivery,
@@ -123,6 +125,30 @@ async def test_deliveries_beyond_one_page_are_erased(
     assert {one.body for one in await stored_deliveries(store, endpoint.id)} == {b"{}"}
 
 
+async def test_the_members_of_each_resource_are_passed_from_their_own_first_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = [a_version(members=(a_result(),)) for _ in range(2)]
+    for version in versions:
+        await store.add(LAB, version)
+    passed: list[int] = []
+    original = erasure._erase_step
+
+    def noted(*given: Any, **named: Any) -> Any:
+        passed.append(named["passed"])
+        return original(*given, **named)
+
+    monkeypatch.setattr(erasure, "_erase_step", noted)
+    await erase(store, versions[1])
+    behind = passed[-1]
+    passed.clear()
+
+    await erase(store, versions[0])
+
+    assert passed[0] == 0
+    assert max(passed) < behind
+
+
 async def test_documents_are_shared_with_other_resources_of_the_tenant_alone(
     store: Store,
 ) -> None:
@@ -153,6 +179,15 @@ async def test_documents_of_erased_versions_are_deleted_unless_others_have_them(
 
     assert await store.erase_documents(LAB, names) == 1
     assert {*await store.blobs(LAB, names)} == {shared.sha256}
+
+
+async def test_a_document_that_is_named_twice_is_erased_once(store: Store) -> None:
+    blob = a_blob()
+    version = a_version(documents=(blob.sha256,))
+    await store.add(LAB, version, [blob])
+    await erase(store, version)
+
+    assert await store.erase_documents(LAB, [blob.sha256] * 2) == 1
 
 
 async def test_documents_are_deleted_however_many_there_are(store: Store) -> None:

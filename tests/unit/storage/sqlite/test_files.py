@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -63,6 +63,18 @@ def test_a_new_file_and_its_name_are_durable(
     make_file(path)
 
     assert synced == [path, path.parent]
+
+
+def test_a_file_that_was_made_is_left_open_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "fhirpub.db"
+
+    make_file(path)
+
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.append(descriptor.readlink())
+    assert not {path, path.parent} & {*found}
 
 
 def test_a_file_is_not_made_with_a_library_that_is_too_old(

@@ -109,6 +109,22 @@ async def test_what_was_too_costly_ends_no_later_read(readers: Readers) -> None:
     assert await readers.read(lambda connection: connection.execute("SELECT 1").fetchone()) == (1,)
 
 
+@pytest.mark.parametrize("tenant", [None, "t"])
+async def test_a_search_of_many_steps_that_is_within_its_time_is_completed(
+    readers: Readers, tenant: str | None
+) -> None:
+    def some(connection: sqlite3.Connection) -> object:
+        rows = (
+            "WITH n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 9000) SELECT * FROM n"
+        )
+        return len(connection.execute(rows).fetchall())
+
+    if tenant is None:
+        assert await readers.read(some, max_seconds=20) == 9_000
+    else:
+        assert await readers.read_for(tenant, some, max_seconds=20) == 9_000
+
+
 async def test_a_search_that_fails_within_its_time_fails_as_it_is(readers: Readers) -> None:
     with pytest.raises(sqlite3.OperationalError):
         await readers.read(lambda connection: connection.execute("SELECT n"), max_seconds=5)
@@ -135,6 +151,21 @@ async def test_a_search_has_the_time_that_is_asked_for_up_to_its_share(
 
 async def test_other_reads_have_the_deadline_alone(readers: Readers) -> None:
     assert readers._limit(None)._max_seconds is None
+
+
+async def test_a_read_for_a_tenant_waits_for_a_thread_as_long_as_a_search_may_last(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float | None] = []
+
+    async def run(_owner: str, _work: object, *, max_wait_seconds: float | None) -> None:
+        waits.append(max_wait_seconds)
+
+    monkeypatch.setattr(readers._threads_for_tenants, "run", run)
+
+    await readers.read_for("t", thread)
+
+    assert waits == [20 * MAX_SEARCH_SHARE]
 
 
 async def test_to_drain_is_to_wait_for_the_reads_of_tenants(readers: Readers) -> None:

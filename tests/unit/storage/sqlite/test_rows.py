@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from fhirpub.storage.criteria import SearchValue, encode
-from fhirpub.storage.sqlite.rows import Addition, attached_in
+from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition, attached_in
 from fhirpub.testing.samples import a_version, new_member_id
 from fhirpub.testing.store_contract import LAB, a_blob
 
@@ -57,3 +57,11 @@ def test_no_entry_leads_from_a_version_to_its_own_member() -> None:
     (*_row, found_by, _members), _of_member = Addition(LAB, version, (), now=0).rows
 
     assert sorted(json.loads(found_by).values()) == sorted([other, own.id])
+
+
+def test_each_of_several_large_documents_goes_in_pieces() -> None:
+    blobs = [a_blob(bytes([number]) * (PIECE_BYTES + 1)) for number in range(3)]
+
+    addition = Addition(LAB, a_version(), blobs, now=1)
+
+    assert addition.in_pieces == addition.large == blobs

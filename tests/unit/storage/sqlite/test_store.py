@@ -16,6 +16,7 @@ from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, Page
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite.blobs import Piece
 from fhirpub.storage.sqlite.files import identity_of
 from fhirpub.storage.sqlite.rows import PIECE_BYTES
 from fhirpub.storage.sqlite.shared_database import SharedDatabase
@@ -56,8 +57,12 @@ async def test_a_store_that_was_started_keeps_its_file(store: SqliteStore) -> No
 
 
 async def test_a_store_that_stops_forgets_its_file_and_its_page(store: SqliteStore) -> None:
+    await store.pending_outbox(limit=1)
+    before = store._page
+
     await store.stop()
 
+    assert before is not None
     assert (store._file, store._page) == (None, None)
 
 
@@ -147,6 +152,25 @@ async def test_a_document_that_is_stored_is_not_sent_in_pieces_again(
     await store.add(OTHER, a_version(), [blob])
 
     assert written == ["Addition", "Piece", "Piece", "Addition"]
+
+
+async def test_the_pieces_of_a_document_are_sent_though_a_process_has_begun_with_them(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob = a_blob(bytes(2 * PIECE_BYTES))
+    written = []
+    file = store._open
+    write = file.write
+    await write(Piece(LAB, blob, 0, now=1))
+
+    def spy(item: Any, **options: Any) -> Any:
+        written.append(type(item).__name__)
+        return write(item, **options)
+
+    monkeypatch.setattr(file, "write", spy)
+    await store.add(LAB, a_version(), [blob])
+
+    assert written == ["Piece", "Piece", "Addition"]
 
 
 async def test_what_is_large_is_read_in_the_threads_of_its_tenant(

@@ -32,6 +32,14 @@ async def test_assertions_that_have_ended_do_not_count(store: SqliteStore) -> No
     assert await use(store, "c") == AssertionUse.FIRST
 
 
+async def test_an_assertion_that_has_ended_and_is_not_swept_is_no_first_one_again(
+    store: SqliteStore,
+) -> None:
+    assert await use(store, "a", until=10) == AssertionUse.FIRST
+
+    assert await use(store, "a", until=10) == AssertionUse.REPEATED
+
+
 @pytest.mark.parametrize(("before", "swept"), [(50, 0), (51, 1)])
 async def test_what_has_ended_is_swept_after_its_end(
     store: SqliteStore, before: int, swept: int

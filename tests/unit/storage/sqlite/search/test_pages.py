@@ -166,6 +166,35 @@ def test_a_page_of_a_range_looks_at_the_newest_candidates_alone(
     assert "s.updated >= 1004" in page  # the place of the fifth
 
 
+def test_a_following_page_of_a_range_looks_at_the_newest_candidates_behind_its_place(
+    connection: sqlite3.Connection,
+) -> None:
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    try:
+        find_page(connection, LAB, wanting(WITHIN, limit=2, after=(1_006, "z"), count_up_to=0))
+    finally:
+        connection.set_trace_callback(None)
+
+    (page,) = [statement for statement in statements if "LIMIT 3" in statement]
+    assert "s.updated <= 1006" in page
+    assert "s.updated >= 1003" in page
+
+
+def test_a_page_of_a_range_in_another_order_goes_through_all_of_the_range(
+    connection: sqlite3.Connection,
+) -> None:
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    try:
+        find_page(connection, LAB, wanting(WITHIN, order=(Order("_lastUpdated"),), count_up_to=0))
+    finally:
+        connection.set_trace_callback(None)
+
+    (page,) = [statement for statement in statements if "ORDER BY v.updated" in statement]
+    assert "v.rowid IN (SELECT s.number FROM search_value" in page
+
+
 def test_a_page_and_its_total_go_through_the_best_source(connection: sqlite3.Connection) -> None:
     statements: list[str] = []
     connection.set_trace_callback(statements.append)
