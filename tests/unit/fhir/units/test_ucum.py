@@ -38,6 +38,7 @@ from fhirpub.fhir.units.ucum import unit_of
         ("1", "1", "1"),
         ("/h", "s-1", "1/3600"),
         ("ug/mg{creat}", "1", "0.001"),
+        ("mg/({a}.L)", "g.m-3", "1"),
         ("a", "s", "31557600"),
     ],
 )
@@ -209,7 +210,7 @@ def test_a_code_has_at_most_16_items(parts: int, *, is_known: bool) -> None:
     assert (unit_of("/m" * parts) is not None) is is_known
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e301"])
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e301", "-1e301", "1e-301"])
 def test_what_cannot_be_converted_is_returned_as_it_is(number: str) -> None:
     unit = unit_of("kg")
 
