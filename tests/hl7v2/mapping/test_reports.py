@@ -153,6 +153,12 @@ def test_times_have_the_offset_of_the_header() -> None:
     assert found["issued"] == "2026-03-02T10:40:00+01:00"
 
 
+def test_the_offset_of_the_header_goes_before_the_time_zone() -> None:
+    (report,) = resources(message(msh={7: "20260302104500-0330"}), "diagnosticReport")
+
+    assert report["effectiveDateTime"] == "2026-03-02T08:15:00-03:30"
+
+
 def test_without_an_offset_in_the_header_times_are_of_the_time_zone() -> None:
     raw = message(pid(), obr({7: "20260702081500"}), obx(), msh={7: "20260302104500"})
 
