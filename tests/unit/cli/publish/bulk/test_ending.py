@@ -140,3 +140,10 @@ def test_what_was_left_out_is_named_after_an_interruption_too(
     out, _ = printed(capsys, Ending(tally("created"), skipped=2, interrupted=True))
 
     assert out.splitlines()[1] == "2 left out: the report says that they are published"
+
+
+def test_programs_get_null_for_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    print_ending(Ending(tally("created")), as_json=True)
+
+    record = json.loads(capsys.readouterr().out)
+    assert (record["left"], record["failure"], record["interrupted"]) == (None, None, False)

@@ -73,3 +73,14 @@ def test_a_file_that_has_grown_while_it_is_read_takes_nothing_from_the_total(
 
 def test_a_bar_is_full_and_no_time_left_when_there_was_more_than_expected() -> None:
     assert bar(8, 4, 1.0, failed=0) == f"[{'#' * 20}]  8 of 4  1/s  0 s left"
+
+
+def test_of_files_alone_the_total_is_their_number(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json", "c.pdf"):
+        (tmp_path / name).touch()
+    expected = Expected([source_of(str(tmp_path), all_lines=False)], threading.Event())
+
+    expected.start()
+    assert wait_until(lambda: expected.files is not None)
+
+    assert expected.total() == 2

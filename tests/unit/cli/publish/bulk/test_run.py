@@ -193,6 +193,15 @@ def test_lines_that_are_too_long_count_as_read(lines: Path) -> None:
     assert expected.lines_read == 3
 
 
+def test_a_line_counts_as_read_when_it_is_taken(lines: Path) -> None:
+    run, reading = a_run(), Reading(10**7, lambda: False, lambda _count: None)
+    expected = Expected(sources(lines), run.stopped)
+
+    taken = [expected.lines_read for _ in _counted(sources(lines), reading, expected)]
+
+    assert taken == [1, 2, 3]
+
+
 def test_progress_counts_what_was_left_out(tmp_path: Path) -> None:
     run = a_run()
     expected = Expected([], run.stopped, files=4)

@@ -68,6 +68,16 @@ def test_a_file_grows_older_until_it_changes(tmp_path: Path) -> None:
     assert settling.age(file) == 0.0
 
 
+def test_a_file_that_has_changed_grows_older_again(tmp_path: Path) -> None:
+    file, settling = tmp_path / "a", Settling(5)
+    file.touch()
+    settling.age(file)
+    file.write_bytes(b"more")
+    settling.age(file)
+
+    assert settling.age(file) > 0
+
+
 def test_a_file_that_another_replaced_is_new(tmp_path: Path) -> None:
     file, other, settling = tmp_path / "a", tmp_path / "b", Settling(5)
     file.touch()
@@ -187,6 +197,23 @@ def test_what_is_decided_is_only_moved_on_although_its_report_has_left(folder: P
 
     assert (folder / "done" / "a.pdf").read_text() == "pdf"
     assert not (folder / "a.pdf").exists()
+
+
+def test_each_report_that_was_begun_is_moved_on_or_goes_back_or_is_sent(folder: Path) -> None:
+    decided = json.dumps({"folder": "done", "number": 1})
+    for number, (name, plan) in enumerate(
+        [("a.pdf", decided), ("b.pdf", ""), ("c.pdf", decided), ("d.pdf", ""), ("e.json", "")]
+    ):
+        claim = folder / SENDING / str(number)
+        claim.mkdir()
+        (claim / name).write_text(REPORT)
+        if plan:
+            (claim / ".plan").write_text(plan)
+
+    assert taken([*watched(folder).items()]) == [["e.json"]]
+
+    assert sorted(file.name for file in (folder / "done").iterdir()) == ["a.pdf", "c.pdf"]
+    assert sorted(file.name for file in folder.glob("*.pdf")) == ["b.pdf", "d.pdf"]
 
 
 def test_what_waits_is_counted(folder: Path) -> None:
@@ -335,3 +362,14 @@ def test_a_report_waits_until_what_is_next_to_it_is_complete(folder: Path, young
 
     make_older(found, folder / younger, 61)
     assert taken([*found.items()]) == [sorted(["a.json", younger])]
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(90, True), (119, True), (121, False)])
+def test_the_minute_for_a_document_begins_when_the_report_is_complete(
+    folder: Path, seconds: float, *, waits: bool
+) -> None:
+    found = naming(folder, "never.pdf")
+    found.settling = Settling(60)
+    make_older(found, folder / "r.json", seconds - 0.5)
+
+    assert (list(found.items()) == []) is waits
