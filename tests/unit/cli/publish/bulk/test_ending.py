@@ -57,6 +57,15 @@ def test_results_are_counted_in_one_order(capsys: pytest.CaptureFixture[str]) ->
     assert err == ""
 
 
+def test_each_result_has_its_number(capsys: pytest.CaptureFixture[str]) -> None:
+    results = ("not sent", "refused", "other content", "replayed", "created")
+
+    out, _ = printed(capsys, Ending(tally(*results)))
+
+    first = out.splitlines()[0]
+    assert first.endswith(": 1 created, 1 replayed, 1 other content, 1 refused, 1 not sent")
+
+
 def test_a_load_without_a_problem_lists_no_causes(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = printed(capsys, Ending(tally("created")))
 

@@ -56,6 +56,27 @@ def test_of_standard_input_no_total_is_known() -> None:
     assert expected.total() is None
 
 
+def test_with_standard_input_among_files_no_total_is_known(tmp_path: Path) -> None:
+    sources = [source_of(str(tmp_path), all_lines=True), source_of("-", all_lines=True)]
+    expected = Expected(sources, threading.Event())
+
+    expected.start()
+    assert wait_until(lambda: expected.files is not None)
+    expected.lines_read = 5
+
+    assert expected.total() is None
+
+
+def test_files_that_are_not_counted_to_the_end_have_no_number(tmp_path: Path) -> None:
+    (tmp_path / "a.json").touch()
+    expected = Expected([source_of(str(tmp_path), all_lines=False)] * 2, threading.Event())
+    expected.stopped.set()
+
+    expected._count()
+
+    assert expected.files is None
+
+
 def test_a_file_that_has_grown_while_it_is_read_takes_nothing_from_the_total(
     tmp_path: Path,
 ) -> None:

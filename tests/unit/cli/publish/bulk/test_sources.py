@@ -213,3 +213,12 @@ def test_the_base_of_a_pattern_is_the_folder_above_its_first_sign(
     tmp_path: Path, pattern: str
 ) -> None:
     assert source_of(str(tmp_path / pattern), all_lines=False).base == tmp_path
+
+
+def test_a_file_of_lines_counts_for_none_and_another_file_for_one(tmp_path: Path) -> None:
+    for name in ("a.ndjson", "b.json"):
+        (tmp_path / name).touch()
+    names = ("a.ndjson", "b.json", "*", "*.ndjson")
+    sources = [source_of(str(tmp_path / name), all_lines=False) for name in names]
+
+    assert [sum(source.count()) for source in sources] == [0, 1, 1, 0]
