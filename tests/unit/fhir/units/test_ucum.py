@@ -205,6 +205,11 @@ def test_a_power_has_one_digit_but_of_ten(code: str, *, is_known: bool) -> None:
     assert (unit_of(code) is not None) is is_known
 
 
+@pytest.mark.parametrize("code", ["ym9.ym9", "Ym9.Ym9", "(ym9)/(Ym9)"])
+def test_a_unit_of_more_than_300_digits_is_not_converted(code: str) -> None:
+    assert unit_of(code) is None
+
+
 @pytest.mark.parametrize(("parts", "is_known"), [(8, True), (9, False)])
 def test_a_code_has_at_most_16_items(parts: int, *, is_known: bool) -> None:
     assert (unit_of("/m" * parts) is not None) is is_known

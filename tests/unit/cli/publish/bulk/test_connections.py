@@ -187,4 +187,5 @@ async def test_a_quota_that_is_used_up_delays_nothing(receiver: Receiver) -> Non
 
     async with connections(1) as opened:
         await opened.send(call(receiver.url))
-        assert (await opened.send(call(receiver.url))).code == 429
+        async with asyncio.timeout(30):  # less than the longest pause, of a minute
+            assert (await opened.send(call(receiver.url))).code == 429
