@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -58,7 +58,7 @@ def test_results_are_counted_in_one_order(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_each_result_has_its_number(capsys: pytest.CaptureFixture[str]) -> None:
-    results = ("not sent", "refused", "other content", "replayed", "created")
+    results: tuple[Result, ...] = get_args(Result)
 
     out, _ = printed(capsys, Ending(tally(*results)))
 
