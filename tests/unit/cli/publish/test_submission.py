@@ -232,3 +232,11 @@ def test_a_document_that_cannot_be_read_is_named_with_its_place(
         submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
 
     assert str(refused.value).startswith(f"{place} names a document that does not exist")
+
+
+def test_of_several_problems_of_a_file_the_first_is_the_reason() -> None:
+    inside = '<parameter><name value="a"/><x/></parameter><parameter><y/></parameter>'
+    raw = f'<Parameters xmlns="http://hl7.org/fhir">{inside}</Parameters>'.encode()
+
+    with pytest.raises(UnusableSubmission, match="does not have here: x$"):
+        Submission.from_xml(raw)
