@@ -238,5 +238,5 @@ def test_of_several_problems_of_a_file_the_first_is_the_reason() -> None:
     inside = '<parameter><name value="a"/><x/></parameter><parameter><y/></parameter>'
     raw = f'<Parameters xmlns="http://hl7.org/fhir">{inside}</Parameters>'.encode()
 
-    with pytest.raises(UnusableSubmission, match="does not have here: x$"):
+    with pytest.raises(UnusableSubmission, match=r"does not have here: x$"):
         Submission.from_xml(raw)

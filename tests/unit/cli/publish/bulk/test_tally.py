@@ -119,3 +119,13 @@ def test_the_exit_status_stays_that_of_the_worst_result() -> None:
         tally.add(Outcome(file="f", result=result))
 
     assert tally.exit_status == 3
+
+
+def test_a_problem_without_a_place_is_a_cause_without_one() -> None:
+    tally = Tally()
+    placeless = {"severity": "error", "details": {"coding": [{"code": "a"}]}}
+
+    tally.add(Outcome(file="f", result="refused", issues=[placeless]))
+
+    (cause,) = tally.grouped()
+    assert (cause["code"], cause["message"], cause["example"]["path"]) == ("a", "", None)

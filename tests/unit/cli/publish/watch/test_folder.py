@@ -325,6 +325,17 @@ def test_what_a_report_may_not_take_is_not_waited_for(folder: Path, url: str) ->
     assert (folder.parent / "x.pdf").exists()
 
 
+def test_a_link_that_a_report_names_is_taken_as_it_is(folder: Path) -> None:
+    found = naming(folder, "x.pdf")
+    (folder.parent / "x.pdf").write_text("elsewhere")
+    (folder / "x.pdf").symlink_to("../x.pdf")
+
+    (item,) = found.items()
+
+    assert (item.base / "x.pdf").is_symlink()
+    assert (folder.parent / "x.pdf").read_text() == "elsewhere"
+
+
 def test_documents_that_are_elsewhere_stay_there(folder: Path, tmp_path: Path) -> None:
     found = naming(folder, "x.pdf")
     (folder / "x.pdf").touch()
