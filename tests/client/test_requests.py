@@ -113,6 +113,7 @@ def test_a_search_goes_on_at_the_next_link_until_there_is_none() -> None:
         "link": [
             {"relation": "self", "url": f"{R4}/DiagnosticReport?a=0"},
             {"relation": "next", "url": f"{R4}/DiagnosticReport?a=1"},
+            {"relation": "last", "url": f"{R4}/DiagnosticReport?a=9"},
         ],
         "entry": [{"resource": {"id": "1"}}, {"fullUrl": "urn:x"}],
     }
@@ -123,6 +124,7 @@ def test_a_search_goes_on_at_the_next_link_until_there_is_none() -> None:
 
     assert found == [{"id": "1"}, {"id": "2"}]
     assert str(service.requests[1].url) == f"{R4}/DiagnosticReport?a=1"
+    assert [sent.headers["Accept"] for sent in service.requests] == ["application/fhir+json"] * 2
 
 
 def test_a_next_page_of_another_service_is_not_asked_for() -> None:
@@ -264,6 +266,7 @@ def test_a_client_of_an_event_loop_reads_all_pages_of_a_search() -> None:
         return [each["id"] async for each in client.search({"code": "a"})]
 
     assert with_async_client(service, all_of) == ["1", "2"]
+    assert [sent.headers["Accept"] for sent in service.requests] == ["application/fhir+json"] * 2
     assert [str(sent.url) for sent in service.requests] == [
         f"{R4}/DiagnosticReport?code=a",
         f"{R4}/DiagnosticReport?page=2",

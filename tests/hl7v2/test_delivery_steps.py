@@ -229,6 +229,33 @@ async def test_a_message_without_an_issue_time_is_not_older() -> None:
     assert (await deliver(service.publisher, report(issued=""))).result == "revised"
 
 
+async def test_a_later_state_stands_although_it_was_issued_earlier() -> None:
+    known = stored(3, status="final", issued="2026-03-02T10:40:01+01:00")
+    service = Canned(found(known), found(known), response(200, ETag='W/"4"'))
+
+    assert (await deliver(service.publisher, report("C"))).result == "revised"
+
+
+async def test_the_report_is_found_among_what_else_a_search_returns() -> None:
+    page = found(outcome(issue("x", severity="warning")), stored(7))
+    service = Canned(different(), page, response(200, ETag='W/"8"'))
+
+    await deliver(service.publisher, report())
+
+    assert paths(service)[2] == ("POST", "/d-1/$revise")
+
+
+@pytest.mark.parametrize("status", ["registered", "preliminary", "amended", "cancelled"])
+async def test_a_result_of_any_other_status_stays(status: str) -> None:
+    known = observation("NQ-1001/777-3", "other", status=status)
+    service = Canned(different(), found(stored(), known), response(200, ETag='W/"2"'))
+
+    await deliver(service.publisher, report())
+
+    sent = service.sent(2)["parameter"][2]["resource"]
+    assert sent["result"][1:] == [{"reference": "Observation/other"}]
+
+
 def observation(value: str, number: str, **elements: Any) -> dict[str, Any]:
     identifier = [{"system": "s", "value": value}] if value else []
     return {

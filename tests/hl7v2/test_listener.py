@@ -197,6 +197,19 @@ async def test_memory_is_taken_until_a_message_is_answered_and_free_again_after_
         writer.close()
 
 
+async def test_a_connection_that_waits_for_a_message_holds_no_memory() -> None:
+    async with listening(held(), idle=60) as (listener, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(START + LARGE + END)
+        await reader.readuntil(END)
+
+        async with asyncio.timeout(30):
+            while listener.memory.free < 10**6:
+                await asyncio.sleep(0)  # it is free soon after the answer
+
+        writer.close()
+
+
 async def test_the_memory_of_a_message_is_free_again_when_its_sender_has_gone() -> None:
     async with listening(held()) as (listener, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

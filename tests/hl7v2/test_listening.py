@@ -7,15 +7,19 @@ import ipaddress
 import os
 import re
 import signal
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub_hl7v2.frames import END, START
-from fhirpub_hl7v2.listening import _listen
+from fhirpub_hl7v2.listening import _listen, _tls
 from tests.hl7v2.answering import CREATED, granting, requests_of, service_at
 from tests.hl7v2.messages import SETTINGS, message
 
@@ -173,3 +177,32 @@ async def test_a_message_is_published_again_while_the_service_defers_it(
             writer.close()
 
     assert len(requests_of(receiver.received)) == 2
+
+
+def tls_of(cert: Path | None, key: Path | None, client_ca: Path | None) -> ssl.SSLContext | None:
+    return _tls({"tls_cert": cert, "tls_key": key, "tls_client_ca": client_ca})
+
+
+def test_with_an_authority_clients_need_a_certificate(tmp_path: Path) -> None:
+    file = Certificate.create(tmp_path, name="127.0.0.1").file
+
+    found = [tls_of(file, None, authority) for authority in (None, file)]
+
+    assert [context and context.verify_mode for context in found] == [
+        ssl.CERT_NONE,
+        ssl.CERT_REQUIRED,
+    ]
+
+
+@pytest.mark.parametrize("given", [(True, False), (False, True), (True, True)])
+def test_a_key_or_an_authority_without_a_certificate_is_wrong_usage(
+    tmp_path: Path, given: tuple[bool, bool]
+) -> None:
+    key, authority = (tmp_path if is_given else None for is_given in given)
+
+    with pytest.raises(click.UsageError, match="--tls-key and --tls-client-ca need --tls-cert"):
+        tls_of(None, key, authority)
+
+
+def test_without_a_certificate_there_is_no_tls() -> None:
+    assert tls_of(None, None, None) is None

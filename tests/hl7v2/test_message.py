@@ -117,6 +117,14 @@ def test_a_header_may_end_before_behind_and_at_its_character_set(last: int) -> N
     assert len(mapped(message(msh=fields))) == 1
 
 
+def test_lines_of_blanks_are_none() -> None:
+    first, rest = message().split(b"\r", 1)
+
+    found = split_messages(b"  \r\n\t\r" + first + b"\r \r" + rest + b"\x0b \x1c\r")
+
+    assert found == [message()]
+
+
 def test_what_does_not_begin_a_message_is_named() -> None:
     with pytest.raises(Unusable, match=r"^a message must begin with MSH$"):
         split_messages(b"PID|1\r")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from click.testing import CliRunner
 
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub_hl7v2.__main__ import main
-from fhirpub_hl7v2.delivery import Delivery
+from fhirpub_hl7v2.delivery import Delivery, Result
 from fhirpub_hl7v2.publishing import _print, _publish_all, map_all
+from tests.canned import issue, stored
 from tests.hl7v2.answering import CREATED, granting, requests_of, service_at
 from tests.hl7v2.messages import SETTINGS, message, obr, obx, pid
 
@@ -47,6 +49,14 @@ def test_of_several_reports_the_highest_status_counts(
     receiver: Receiver, raw: bytes, replies: list[Reply], status: int
 ) -> None:
     assert status_of(receiver, raw, *replies) == status
+
+
+def test_a_report_of_a_later_state_has_a_status_of_its_own(receiver: Receiver) -> None:
+    resource = stored(status="entered-in-error")
+    page = Reply(status=200, body=json.dumps({"entry": [{"resource": resource}]}).encode())
+
+    assert status_of(receiver, message(), Reply(status=409), page) == 3
+    assert status_of(receiver, message() + message(), REFUSED, Reply(status=409), page) == 3
 
 
 def test_what_cannot_be_published_stops_no_other(receiver: Receiver) -> None:
@@ -121,3 +131,17 @@ def test_what_a_person_has_to_know_is_on_standard_error_in_either_form(
     _print(delivery, 2, 1, as_json=as_json)
 
     assert capsys.readouterr().err.startswith(starts)
+
+
+def test_remarks_on_a_report_are_printed_below_it_until_it_is_published_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    remark = issue("code-unknown", "code", severity="warning")
+    results: tuple[Result, Result] = ("created", "replayed")
+    for result in results:
+        _print(Delivery(result=result, id="d-1", issues=[remark]), 1, 1, as_json=False)
+
+    heading, said, *others = capsys.readouterr().out.splitlines()
+    assert heading.startswith("message 1, report 1: published as DiagnosticReport d-1")
+    assert said.split() == ["warning", "code:", "It", "is", "wrong.", "(code-unknown)"]
+    assert [line.partition(":")[0] for line in others] == ["message 1, report 1"]

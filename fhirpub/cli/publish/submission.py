@@ -105,7 +105,7 @@ class Submission:
 
     def _attachments(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the attachments of all entries, each with its place."""
-        for number, entry in enumerate(_entries(self.body)):
+        for number, entry in _numbered_entries(self.body):
             place = f"Parameters.parameter[{number}]"
             for where, home in ((place, entry), (f"{place}.resource", entry.get("resource"))):
                 listed = home.get(_DOCUMENTS) if isinstance(home, dict) else None
@@ -119,10 +119,15 @@ class Submission:
 
 
 def _entries(body: JsonObject) -> Iterator[JsonObject]:
+    return (entry for _number, entry in _numbered_entries(body))
+
+
+def _numbered_entries(body: JsonObject) -> Iterator[tuple[int, JsonObject]]:
+    """Yield the entries that are objects, each with its place in the list."""
     listed = body.get("parameter")
-    for item in listed if isinstance(listed, list) else []:
+    for number, item in enumerate(listed if isinstance(listed, list) else []):
         if isinstance(item, dict):
-            yield item
+            yield number, item
 
 
 def _main_entry(entries: Sequence[JsonObject], types: Types) -> JsonObject:

@@ -208,3 +208,46 @@ def test_a_rendered_text_has_its_lines() -> None:
     assert base64.b64decode(report["presentedForm"][0]["data"]).decode() == (
         "Blood count\nReport: Skin:\nno lesion\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "subtype", "media_type"),
+    [
+        ("AP", "application/pdf", "application/pdf"),
+        ("", "text/csv", "text/csv"),
+        ("image/webp", "PDF", "image/webp"),
+        ("TEXT", "HTML", "text/html"),
+        ("TEXT", "", "text/plain"),
+    ],
+)
+def test_a_whole_type_goes_before_a_name_of_the_table(
+    kind: str, subtype: str, media_type: str
+) -> None:
+    raw = message(pid(), obr(), obx({2: "ED", 5: f"^{kind}^{subtype}^A^ABC"}))
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    assert report["presentedForm"][0]["contentType"] == media_type
+
+
+@pytest.mark.parametrize("kind", ["TEXT", "AP"])
+def test_a_type_that_is_in_no_table_is_a_problem(kind: str) -> None:
+    with pytest.raises(Unusable, match=r"OBX\[1\]-5: ED-3 must be one of"):
+        mapped(message(pid(), obr(), obx({2: "ED", 5: f"^{kind}^WORD^A^ABC"})))
+
+
+def test_lines_of_a_text_stand_before_its_comments() -> None:
+    line = obx({2: "TX", 3: "", 5: "two", 6: ""})
+    raw = message(
+        pid(),
+        obr(),
+        obx({2: "TX", 5: "one", 6: ""}),
+        segment("NTE", {3: "first"}),
+        line,
+        segment("NTE", {3: "second"}),
+    )
+
+    (report,) = resources(raw, "diagnosticReport")
+
+    text = base64.b64decode(report["presentedForm"][0]["data"]).decode()
+    assert text == "Blood count\nHemoglobin: one\ntwo\nfirst\nsecond\n"

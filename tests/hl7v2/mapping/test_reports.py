@@ -126,6 +126,12 @@ def test_times_have_the_offset_of_the_header() -> None:
     assert found["issued"] == "2026-03-02T10:40:00+01:00"
 
 
+def test_the_offset_of_the_header_goes_before_the_time_zone() -> None:
+    (report,) = resources(message(msh={7: "20260302104500-0330"}), "diagnosticReport")
+
+    assert report["effectiveDateTime"] == "2026-03-02T08:15:00-03:30"
+
+
 def test_comments_on_the_examination_are_the_conclusion() -> None:
     found = report_of({}, segment("NTE", {3: "All within \\T\\ fine"}))
 

@@ -115,6 +115,14 @@ def test_a_token_stands_for_the_document_that_was_cut_out_before() -> None:
     assert issues == ()
 
 
+def test_a_token_may_look_like_base64() -> None:
+    token = text_of(b"another")
+
+    documents, _ = extract_attachments(with_photos({"data": token}), ELEMENTS, {token: DATA})
+
+    assert [one.data for one in documents] == [DATA]
+
+
 def test_only_a_text_that_begins_with_a_nul_is_a_marker() -> None:
     assert is_marker(marker(NAME, 1))
     assert not is_marker(f"{NAME}.1")

@@ -85,6 +85,12 @@ def test_all_problems_are_found_at_once(schemas: Schemas) -> None:
     assert found == ["status", "receivedTime", "note[0].text", "type.coding[1].system"]
 
 
+def test_each_element_that_is_missing_is_named(schemas: Schemas) -> None:
+    media = {"resourceType": "Media", "note": [{"time": "2024"}]}
+
+    assert problems(media, schemas) == ["content", "status", "note[0].text"]
+
+
 def test_beside_an_unknown_element_all_other_problems_are_found(schemas: Schemas) -> None:
     change = {"colour": "red", "status": 1, "note": [{"time": "2024", "author": "a"}]}
 

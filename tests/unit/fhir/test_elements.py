@@ -29,6 +29,15 @@ def test_all_objects_are_found_breadth_first() -> None:
     assert objects_in(resource) == [resource, first, second, {"f": True}, deep]
 
 
+def test_equal_objects_are_several() -> None:
+    equal = [{"a": 1}, {"a": 1}]
+
+    assert objects_in({"b": equal, "c": {"a": 1}}) == [
+        {"b": equal, "c": {"a": 1}},
+        *[{"a": 1}] * 3,
+    ]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -134,6 +134,19 @@ def test_the_value_of_an_identifier_that_is_a_uri_is_absolute() -> None:
     assert places(identifier=[{"system": system, "value": "77"}]) == ["identifier[0].value"]
 
 
+@pytest.mark.parametrize("value", ["12:34", ":x", "urn:", "a b:c", "_a:b"])
+def test_a_value_with_a_colon_is_not_absolute_for_that(value: str) -> None:
+    identifier = [{"system": "urn:ietf:rfc:3986", "value": value}]
+
+    assert places(identifier=identifier) == ["identifier[0].value"]
+
+
+def test_a_reference_and_its_extension_may_both_be_wrong() -> None:
+    subject = {"reference": "a b", "extension": [{"url": "x", "valueString": "y"}]}
+
+    assert places(subject=subject) == ["subject.reference", "subject.extension[0].url"]
+
+
 def test_an_id_of_an_element_is_used_once() -> None:
     name = [{"id": "n1", "text": "x"}, {"id": "n2"}, {"id": "n1"}]
 

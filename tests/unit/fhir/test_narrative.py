@@ -60,6 +60,7 @@ def test_the_style_of_the_div_itself_counts() -> None:
         "position-anchor:absolute",
         "position:fixedly",
         "color:red/* position:fixed */",
+        "position:fix/**/ed",
         "posi/**/tion:fixed",
     ],
 )

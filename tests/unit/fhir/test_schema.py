@@ -12,7 +12,8 @@ import pytest
 
 from fhirpub.errors import MAX_ISSUES, ConfigurationError, Issue
 from fhirpub.fhir.definitions.schema_documents import documents, forms_of_choices
-from fhirpub.fhir.schema import Schemas, own_schemas
+from fhirpub.fhir.schema import Schemas, own_schemas, schema_problems
+from fhirpub.fhir.strict_json import loads
 from fhirpub.problems import ContentProblem
 from tests.unit.fhir.wrong_elements import (
     ADVICE,
@@ -606,3 +607,21 @@ def test_a_plugins_schema_that_cannot_be_used_stops_the_start(
         Schemas({type_name: document})
 
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["1e+2", "0.0000001", "1.0E1", "1.50"])
+def test_a_number_is_accepted_however_it_was_written(text: str) -> None:
+    value = loads(f'{{"value": {text}}}'.encode())
+    observation = {"resourceType": "Observation", "status": "final", "code": {"text": "x"}}
+
+    assert own_schemas().accepts("Observation", {**observation, "valueQuantity": value})
+    assert own_schemas().accepts_primitive("decimal", value["value"])
+
+
+def test_each_place_where_a_document_is_no_schema_is_named() -> None:
+    found = schema_problems("Goal", {"properties": {"a": {"type": 5}, "b": {"enum": 5}}})
+
+    assert sorted(said.partition(":")[0] for said in found) == [
+        f"the schema for Goal is not a JSON Schema at properties.{place}"
+        for place in ("a.type", "b.enum")
+    ]

@@ -230,6 +230,20 @@ def test_problems_at_places_too_long_to_show_end_after_a_few() -> None:
     assert (said, others) == ("must not be an empty string: leave it out", [])
 
 
+def test_a_new_problem_at_a_place_too_long_to_show_lets_the_others_follow() -> None:
+    url = "https://lab.example/x"
+    same: list[Any] = [{"url": url, "valueString": ""} for _ in range(6)]
+    wrong = ({"valueBoolean": 1}, {"valueInteger": 1.5}, {"valueUri": "a b"})
+    nested = [item for value in wrong for item in (*same, {"url": url, **value})]
+    for _ in range(25):
+        nested = [{"url": url, "extension": nested}]
+
+    found = [said.split(":")[0] for _, said in explained(patient(extension=nested))]
+
+    kinds = ["boolean", "integer", "uri"]
+    assert found == ["must not be an empty string", *(f"must be a valid {kind}" for kind in kinds)]
+
+
 def test_the_kind_of_each_problem_is_its_details() -> None:
     wrong = patient(gender="x", birthDate="x", name=[{}], zzz=1)
 

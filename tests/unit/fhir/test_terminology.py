@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +153,12 @@ def test_what_comes_with_the_service() -> None:
 )
 def test_a_system_of_which_only_a_part_is_known_is_not_held(system: str) -> None:
     assert not SHIPPED.holds_system(system)
+
+
+def test_codes_are_held_however_deep_they_are_nested(tmp_path: Path) -> None:
+    deep = {"code": "a", "concept": [{"code": "b", "concept": [{"code": "c"}]}]}
+
+    assert loaded(tmp_path, {**A_SYSTEM, "concept": [deep]}).systems[OURS] == {"a", "b", "c"}
 
 
 def test_an_operators_code_system_is_held_with_its_nested_codes(tmp_path: Path) -> None:
@@ -343,3 +349,19 @@ def test_no_source_is_asked_about_a_system_that_is_held() -> None:
     [issue] = known.coding_issues({"system": SECTIONS, "code": "none"}, "c")
 
     assert issue.details == ContentProblem.CODE_UNKNOWN
+
+
+def test_no_source_is_asked_behind_the_first_that_has_an_answer() -> None:
+    asked: list[str] = []
+
+    def source(name: str, *, answer: bool | None) -> Callable[[str, str], bool | None]:
+        def knows(_system: str, _code: str) -> bool | None:
+            asked.append(name)
+            return answer
+
+        return knows
+
+    sources = [source("a", answer=None), source("b", answer=True), source("c", answer=True)]
+    assert Terminology({}, {}, sources=sources).knows(LOINC)
+
+    assert asked == ["a", "b"]

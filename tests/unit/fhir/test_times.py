@@ -68,6 +68,11 @@ def test_a_date_that_we_write_is_read_to_the_second(seconds: int) -> None:
     assert from_http(http_date(seconds * 1000)) == seconds * 1000
 
 
+@pytest.mark.parametrize("part", [0, 499, 500, 999])
+def test_an_http_date_has_the_second_that_has_begun(part: int) -> None:
+    assert http_date(NOVEMBER + part) == "Sun, 06 Nov 1994 08:49:37 GMT"
+
+
 OFFSETS = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 TIMES = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=OFFSETS)  # noqa: DTZ001
 

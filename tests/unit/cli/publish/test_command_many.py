@@ -120,6 +120,7 @@ def test_an_empty_folder_is_no_error(run: Any, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("none/*.json",), "no file matches none/*.json"),
+        ((".", "none/*.json"), "no file matches none/*.json"),
         (("none",), "'none' does not exist"),
         ((".", "--resume"), "--resume needs the --report"),
         ((".", "--document", "a.pdf"), "--document belongs to one FILE.json"),

@@ -33,6 +33,16 @@ def test_a_path_leads_to_its_document(folder: Path, url: str) -> None:
     assert attachment["data"] == "JVBERi0="
 
 
+def test_a_name_may_look_like_one_that_is_encoded(folder: Path) -> None:
+    (folder / "100%20.pdf").write_bytes(b"as it is written")
+    (folder / "b%2520.pdf").write_bytes(b"as it is written")
+    (folder / "b%20.pdf").write_bytes(b"decoded")
+    documents = Documents(folder, folder, LIMIT)
+
+    assert documents.find("100%20.pdf").read_bytes() == b"as it is written"
+    assert documents.find("b%2520.pdf").read_bytes() == b"as it is written"
+
+
 def test_a_copy_of_a_document_is_the_same_attachment(folder: Path) -> None:
     before = Documents(folder, folder, LIMIT).read("blood count.pdf")
     os.utime(folder / "blood count.pdf", (0, 0))

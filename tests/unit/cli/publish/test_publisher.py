@@ -153,6 +153,13 @@ REFUSED = {"error": "invalid_client", "error_description": "unknown client"}
             ),
         ),
         (
+            response(308, Location="https://b.example"),
+            (
+                f"{BASE} redirects to https://b.example (308 Permanent Redirect). Is that the "
+                "address for --url?"
+            ),
+        ),
+        (
             response(200, {"access_token": 7}),
             f"{BASE} is not a service of this kind: no token, but 200 OK. Is --url right?",
         ),

@@ -212,3 +212,31 @@ def test_each_document_that_is_named_by_path_is_read_whatever_is_before_it(pdf: 
     (sent,) = json.loads(submission.to_json())["parameter"]
     found = without_date(pdf)
     assert sent["resource"]["presentedForm"] == [elsewhere, found, elsewhere, found]
+
+
+@pytest.mark.parametrize(
+    ("entries", "place"),
+    [
+        ([], "Parameters.parameter[0].resource.presentedForm[1].url"),
+        ([entry("Patient")], "Parameters.parameter[1].resource.presentedForm[1].url"),
+        ([7, entry("Patient")], "Parameters.parameter[2].resource.presentedForm[1].url"),
+    ],
+)
+def test_a_document_that_cannot_be_read_is_named_with_its_place(
+    pdf: Path, entries: list[Any], place: str
+) -> None:
+    report = reporting({"url": pdf.name}, {"url": "none.pdf"})
+    submission = Submission.from_json(parameters(*entries, report))
+
+    with pytest.raises(UnusableSubmission) as refused:
+        submission.read_documents(Documents(pdf.parent, pdf.parent, limit=100))
+
+    assert str(refused.value).startswith(f"{place} names a document that does not exist")
+
+
+def test_of_several_problems_of_a_file_the_first_is_the_reason() -> None:
+    inside = '<parameter><name value="a"/><x/></parameter><parameter><y/></parameter>'
+    raw = f'<Parameters xmlns="http://hl7.org/fhir">{inside}</Parameters>'.encode()
+
+    with pytest.raises(UnusableSubmission, match=r"does not have here: x$"):
+        Submission.from_xml(raw)

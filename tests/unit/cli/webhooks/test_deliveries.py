@@ -134,6 +134,7 @@ def replayed(number: int, following: str | None = None, **held: str) -> dict[str
             ("--since", "2026-01-01T00:00:00Z", "--endpoint", "e-1"),
             {"since": "2026-01-01T00:00:00.000Z", "endpoint": "e-1"},
         ),
+        (("--since", "1970-01-01T00:00:00Z"), {"since": "1970-01-01T00:00:00.000Z"}),
         (
             ("--until", "2026-01-02T00:00:00Z", "--tenant", "t-1"),
             {"until": "2026-01-02T00:00:00.000Z", "tenant": "t-1"},

@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 
 from fhirpub.fhir.definitions.schema_components import components, ref
+from fhirpub.fhir.definitions.schema_documents import URN
 from fhirpub.fhir.schema import Schemas, own_schemas
 
 CORPUS = Path(__file__).parents[3] / "corpus"
@@ -145,3 +146,24 @@ def test_all_that_is_referred_to_is_there(short: dict[str, Any]) -> None:
     named = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
 
     assert {"Anything", "Coding"} <= named <= short.keys()
+
+
+def test_what_is_left_out_is_not_required() -> None:
+    kind = {"const": "Goal"}
+    document = {
+        "description": "A goal.",
+        "required": ["resourceType", "extension", "_note", "note"],
+        "properties": {
+            "resourceType": kind,
+            "extension": True,
+            "_note": {"type": "object"},
+            "note": {"type": "string"},
+        },
+    }
+
+    found = components({f"{URN}Goal": document}, ["Goal"])["Goal"]
+
+    assert (found["required"], [*found["properties"]]) == (
+        ["resourceType", "note"],
+        ["resourceType", "note"],
+    )

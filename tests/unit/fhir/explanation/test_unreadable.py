@@ -83,6 +83,7 @@ def test_utf_16_is_named(encoding: str) -> None:
         (b'{"a":1,\n}', "there is a comma before } or ]", "line 1, column 7"),
         (b"{'a':1}", "names and strings have double quotation marks", "line 1, column 2"),
         (b"{a:1}", "names and strings have double quotation marks", "line 1, column 2"),
+        (b"{1:1}", "names and strings have double quotation marks", "line 1, column 2"),
         (b'{"a": \xe2\x80\x9cx\xe2\x80\x9d}', "double quotation marks", "line 1, column 7"),
         (b'{"a":NaN}', "NaN and Infinity are no numbers of JSON", "line 1, column 6"),
         (b'{"a":1 // x\n}', "there are no comments in JSON", "line 1, column 8"),

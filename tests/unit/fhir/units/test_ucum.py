@@ -38,6 +38,7 @@ from fhirpub.fhir.units.ucum import unit_of
         ("1", "1", "1"),
         ("/h", "s-1", "1/3600"),
         ("ug/mg{creat}", "1", "0.001"),
+        ("mg/({a}.L)", "g.m-3", "1"),
         ("a", "s", "31557600"),
     ],
 )
@@ -204,12 +205,17 @@ def test_a_power_has_one_digit_but_of_ten(code: str, *, is_known: bool) -> None:
     assert (unit_of(code) is not None) is is_known
 
 
+@pytest.mark.parametrize("code", ["ym9.ym9", "Ym9.Ym9", "(ym9)/(Ym9)"])
+def test_a_unit_of_more_than_300_digits_is_not_converted(code: str) -> None:
+    assert unit_of(code) is None
+
+
 @pytest.mark.parametrize(("parts", "is_known"), [(8, True), (9, False)])
 def test_a_code_has_at_most_16_items(parts: int, *, is_known: bool) -> None:
     assert (unit_of("/m" * parts) is not None) is is_known
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e301"])
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e301", "-1e301", "1e-301"])
 def test_what_cannot_be_converted_is_returned_as_it_is(number: str) -> None:
     unit = unit_of("kg")
 

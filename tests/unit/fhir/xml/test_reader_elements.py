@@ -117,6 +117,20 @@ def test_elements_are_not_read_as_deep_as_a_body_can_nest_them() -> None:
     assert codes(xml(deep)) == ["body-too-complex"]
 
 
+def test_contained_resources_are_not_read_as_deep_as_a_body_can_nest_them() -> None:
+    deep = "<contained><Patient>" * 900 + "</Patient></contained>" * 900
+
+    assert codes(xml(deep)) == ["body-too-complex"]
+
+
+def test_a_type_by_xml_schema_is_an_attribute_that_no_element_has() -> None:
+    xsi = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+
+    assert words(xml(f'<active {xsi} value="true" xsi:type="x"/>')) == [
+        ("Patient.active", "has unknown attributes")
+    ]
+
+
 def test_json_is_named_as_what_it_is() -> None:
     [(_place, rule)] = words(b' {"resourceType": "Patient"}')
 

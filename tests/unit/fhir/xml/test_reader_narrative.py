@@ -48,6 +48,12 @@ def test_a_narrative_is_nested_at_most_256_levels_deep(levels: int, *, fits: boo
         ]
 
 
+def test_a_narrative_may_have_more_elements_than_levels() -> None:
+    div = f'<div xmlns="{XHTML}">{"<b>a</b>" * 300}</div>'
+
+    assert div_of(div).count("<b>") == 300
+
+
 def test_values_and_what_stands_beside_them_keep_their_positions() -> None:
     beside = '<extension url="u:a"/>'
     raw = xml(f'<name><given value="A"/><given>{beside}</given><given id="c" value="C"/></name>')

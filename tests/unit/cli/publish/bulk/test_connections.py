@@ -106,6 +106,14 @@ async def test_an_answer_beyond_the_largest_is_not_read(
                 await opened.send(call(receiver.url))
 
 
+async def test_an_answer_of_many_parts_is_read_whole(receiver: Receiver) -> None:
+    body = bytes(range(256)) * 8_000
+    receiver.answer(Reply(status=200, body=body))
+
+    async with connections(1) as opened:
+        assert (await opened.send(call(receiver.url))).body == body
+
+
 async def test_an_answer_that_does_not_come_in_time_is_named(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,4 +187,5 @@ async def test_a_quota_that_is_used_up_delays_nothing(receiver: Receiver) -> Non
 
     async with connections(1) as opened:
         await opened.send(call(receiver.url))
-        assert (await opened.send(call(receiver.url))).code == 429
+        async with asyncio.timeout(30):  # less than the longest pause, of a minute
+            assert (await opened.send(call(receiver.url))).code == 429

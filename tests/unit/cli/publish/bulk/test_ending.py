@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -55,6 +55,15 @@ def test_results_are_counted_in_one_order(capsys: pytest.CaptureFixture[str]) ->
     assert causes[1] == "Not published:"
     assert "a.ndjson:1" in causes[3]
     assert err == ""
+
+
+def test_each_result_has_its_number(capsys: pytest.CaptureFixture[str]) -> None:
+    results: tuple[Result, ...] = get_args(Result)
+
+    out, _ = printed(capsys, Ending(tally(*results)))
+
+    first = out.splitlines()[0]
+    assert first.endswith(": 1 created, 1 replayed, 1 other content, 1 refused, 1 not sent")
 
 
 def test_a_load_without_a_problem_lists_no_causes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,3 +149,10 @@ def test_what_was_left_out_is_named_after_an_interruption_too(
     out, _ = printed(capsys, Ending(tally("created"), skipped=2, interrupted=True))
 
     assert out.splitlines()[1] == "2 left out: the report says that they are published"
+
+
+def test_programs_get_null_for_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    print_ending(Ending(tally("created")), as_json=True)
+
+    record = json.loads(capsys.readouterr().out)
+    assert (record["left"], record["failure"], record["interrupted"]) == (None, None, False)

@@ -8,8 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from fhirpub.cli.publish.bulk import intake as module
 from fhirpub.cli.publish.bulk.intake import Intake
 from fhirpub.cli.publish.bulk.items import Item
+from fhirpub.cli.publish.service import Service
+from fhirpub.cli.publish.submission import Submission
 from tests.bodies import register_body
 from tests.unit.cli.publish.services import service_at
 
@@ -110,3 +115,16 @@ def test_a_missing_file_has_a_problem() -> None:
     (only,) = intake(iter([Item(file=FOLDER / "a.json", base=FOLDER)])).take()
 
     assert only.problem == "cannot be read: No such file or directory"
+
+
+def test_a_file_that_the_system_does_not_give_is_a_problem_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(item: Item, _service: Service) -> Submission:
+        raise OSError(5, "Input/output error", str(item.file))
+
+    monkeypatch.setattr(module, "submission_of", fail)
+
+    (one,) = intake(lines("a")).take()
+
+    assert (one.registration, one.problem) == (None, "cannot be read: Input/output error")

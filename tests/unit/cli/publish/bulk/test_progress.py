@@ -56,6 +56,27 @@ def test_of_standard_input_no_total_is_known() -> None:
     assert expected.total() is None
 
 
+def test_with_standard_input_among_files_no_total_is_known(tmp_path: Path) -> None:
+    sources = [source_of(str(tmp_path), all_lines=True), source_of("-", all_lines=True)]
+    expected = Expected(sources, threading.Event())
+
+    expected.start()
+    assert wait_until(lambda: expected.files is not None)
+    expected.lines_read = 5
+
+    assert expected.total() is None
+
+
+def test_files_that_are_not_counted_to_the_end_have_no_number(tmp_path: Path) -> None:
+    (tmp_path / "a.json").touch()
+    expected = Expected([source_of(str(tmp_path), all_lines=False)] * 2, threading.Event())
+    expected.stopped.set()
+
+    expected._count()
+
+    assert expected.files is None
+
+
 def test_a_file_that_has_grown_while_it_is_read_takes_nothing_from_the_total(
     tmp_path: Path,
 ) -> None:
@@ -73,3 +94,14 @@ def test_a_file_that_has_grown_while_it_is_read_takes_nothing_from_the_total(
 
 def test_a_bar_is_full_and_no_time_left_when_there_was_more_than_expected() -> None:
     assert bar(8, 4, 1.0, failed=0) == f"[{'#' * 20}]  8 of 4  1/s  0 s left"
+
+
+def test_of_files_alone_the_total_is_their_number(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json", "c.pdf"):
+        (tmp_path / name).touch()
+    expected = Expected([source_of(str(tmp_path), all_lines=False)], threading.Event())
+
+    expected.start()
+    assert wait_until(lambda: expected.files is not None)
+
+    assert expected.total() == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,27 @@ def test_a_resumed_report_is_continued_behind_its_last_whole_line(tmp_path: Path
         file.write(b'{"file": "incompl' + b"e" * 100_000)
 
     assert len(write(tmp_path / "out.ndjson", resume=True)) == 2
+
+
+@pytest.mark.parametrize("end", [b"", b'{"file": "incompl', b'{"file": "' + b"e" * 100_000])
+def test_every_whole_line_of_a_long_report_is_kept(tmp_path: Path, end: bytes) -> None:
+    write(tmp_path / "out.ndjson")
+    whole = (tmp_path / "out.ndjson").read_bytes() * 1_000
+    (tmp_path / "out.ndjson").write_bytes(whole + end)
+
+    with opened_report(tmp_path / "out.ndjson", lambda: 0, resume=True):
+        assert (tmp_path / "out.ndjson").read_bytes() == whole
+
+
+def test_a_report_is_on_the_disk_when_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda number: sizes.append(os.fstat(number).st_size))
+
+    write(tmp_path / "out.ndjson")
+
+    assert sizes == [(tmp_path / "out.ndjson").stat().st_size]
 
 
 def test_a_report_that_exists_is_not_overwritten(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from fhirpub.cli.publish.bulk.intake import Intake
 from fhirpub.cli.publish.bulk.items import Item
 from fhirpub.cli.publish.bulk.lines import Reading
 from fhirpub.cli.publish.bulk.progress import Expected
+from fhirpub.cli.publish.bulk.report import Report, ReportFailed
 from fhirpub.cli.publish.bulk.run import Ending, Options, _counted, _Run, load_all
 from fhirpub.cli.publish.bulk.sources import Source, source_of
+from fhirpub.cli.publish.outcome import Outcome
 from tests.bodies import register_body
 from tests.unit.cli.publish.services import PUBLISHED, REFUSED, service_at
 
@@ -191,6 +194,26 @@ def test_lines_that_are_too_long_count_as_read(lines: Path) -> None:
 
     assert [bool(item.problem) for item in items] == [True] * 3
     assert expected.lines_read == 3
+
+
+def test_a_line_counts_as_read_when_it_is_taken(lines: Path) -> None:
+    run, reading = a_run(), Reading(10**7, lambda: False, lambda _count: None)
+    expected = Expected(sources(lines), run.stopped)
+
+    taken = [expected.lines_read for _ in _counted(sources(lines), reading, expected)]
+
+    assert taken == [1, 2, 3]
+
+
+def test_what_cannot_be_written_into_the_report_does_not_count() -> None:
+    run = a_run()
+    run.report = Report(Path("/dev/full"), os.open("/dev/full", os.O_WRONLY), lambda: 0)
+
+    with pytest.raises(ReportFailed):
+        run._record(Item(file=Path("a"), base=Path()), Outcome(file="a", result="created"))
+    os.close(run.report.descriptor)
+
+    assert run.tally.total == 0
 
 
 def test_progress_counts_what_was_left_out(tmp_path: Path) -> None:

@@ -206,3 +206,19 @@ def test_a_folder_below_that_cannot_be_listed_is_named_and_the_rest_is_read(fold
         "in/b.XML": "",
         "in/sub": "cannot be listed: No such file or directory",
     }
+
+
+@pytest.mark.parametrize("pattern", ["*.json", "*/x.json", "*/x/a.json", "**/x/*/a.json"])
+def test_the_base_of_a_pattern_is_the_folder_above_its_first_sign(
+    tmp_path: Path, pattern: str
+) -> None:
+    assert source_of(str(tmp_path / pattern), all_lines=False).base == tmp_path
+
+
+def test_a_file_of_lines_counts_for_none_and_another_file_for_one(tmp_path: Path) -> None:
+    for name in ("a.ndjson", "b.json"):
+        (tmp_path / name).touch()
+    names = ("a.ndjson", "b.json", "*", "*.ndjson")
+    sources = [source_of(str(tmp_path / name), all_lines=False) for name in names]
+
+    assert [sum(source.count()) for source in sources] == [0, 1, 1, 0]

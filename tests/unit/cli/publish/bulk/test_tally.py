@@ -61,6 +61,19 @@ def test_the_causes_that_are_kept_are_limited() -> None:
     assert tally.grouped()[0]["message"] == "other causes"
 
 
+def test_a_cause_that_is_kept_is_counted_on_when_there_are_too_many() -> None:
+    tally = Tally()
+    for number in range(600):
+        tally.add(Outcome(file="f", result="not sent", reason=f"reason {number}"))
+    for _ in range(200):
+        tally.add(Outcome(file="f", result="not sent", reason="reason 7"))
+
+    assert [(one["message"], one["count"]) for one in tally.grouped()[:2]] == [
+        ("reason 7", 201),
+        ("other causes", 100),
+    ]
+
+
 def test_the_rate_is_that_of_each_second_since_the_load_began() -> None:
     tally = Tally(begun=time.monotonic() - 100)
     for _ in range(400):
@@ -106,3 +119,13 @@ def test_the_exit_status_stays_that_of_the_worst_result() -> None:
         tally.add(Outcome(file="f", result=result))
 
     assert tally.exit_status == 3
+
+
+def test_a_problem_without_a_place_is_a_cause_without_one() -> None:
+    tally = Tally()
+    placeless = {"severity": "error", "details": {"coding": [{"code": "a"}]}}
+
+    tally.add(Outcome(file="f", result="refused", issues=[placeless]))
+
+    (cause,) = tally.grouped()
+    assert (cause["code"], cause["message"], cause["example"]["path"]) == ("a", "", None)

@@ -310,3 +310,27 @@ def test_what_is_given_back_does_not_overwrite_what_has_come_since(folder: Path)
     found = files_in(folder)
     assert (found["a.json"], found["a.pdf"]) == (FILES["a.json"], "another")
     assert found["a-2.pdf"] == "sibling"
+
+
+def test_a_draft_of_a_plan_that_was_left_behind_goes_with_the_plan(tmp_path: Path) -> None:
+    claim = Claim(tmp_path, tmp_path / "sending" / "1")
+    claim.folder.mkdir(parents=True)
+    (claim.folder / "a.json").touch()
+    (claim.folder / ".plan.tmp").write_text("{")
+    (claim.folder / ".plan").write_text(json.dumps({"folder": "done", "number": 1}))
+
+    claim.move_on()
+
+    assert (tmp_path / "done" / "a.json").exists()
+    assert not claim.folder.exists()
+
+
+def test_a_document_below_is_not_the_report(tmp_path: Path) -> None:
+    claim = Claim(tmp_path, tmp_path / "sending" / "1")
+    (claim.folder / "a").mkdir(parents=True)
+    (claim.folder / "a" / "a.json").touch()
+
+    assert claim.report is None
+
+    (claim.folder / "b.json").touch()
+    assert claim.report == claim.folder / "b.json"

@@ -68,6 +68,16 @@ def test_a_file_grows_older_until_it_changes(tmp_path: Path) -> None:
     assert settling.age(file) == 0.0
 
 
+def test_a_file_that_has_changed_grows_older_again(tmp_path: Path) -> None:
+    file, settling = tmp_path / "a", Settling(5)
+    file.touch()
+    settling.age(file)
+    file.write_bytes(b"more")
+    settling.age(file)
+
+    assert settling.age(file) > 0
+
+
 def test_a_file_that_another_replaced_is_new(tmp_path: Path) -> None:
     file, other, settling = tmp_path / "a", tmp_path / "b", Settling(5)
     file.touch()
@@ -189,6 +199,23 @@ def test_what_is_decided_is_only_moved_on_although_its_report_has_left(folder: P
     assert not (folder / "a.pdf").exists()
 
 
+def test_each_report_that_was_begun_is_moved_on_or_goes_back_or_is_sent(folder: Path) -> None:
+    decided = json.dumps({"folder": "done", "number": 1})
+    for number, (name, plan) in enumerate(
+        [("a.pdf", decided), ("b.pdf", ""), ("c.pdf", decided), ("d.pdf", ""), ("e.json", "")]
+    ):
+        claim = folder / SENDING / str(number)
+        claim.mkdir()
+        (claim / name).write_text(REPORT)
+        if plan:
+            (claim / ".plan").write_text(plan)
+
+    assert taken([*watched(folder).items()]) == [["e.json"]]
+
+    assert sorted(file.name for file in (folder / "done").iterdir()) == ["a.pdf", "c.pdf"]
+    assert sorted(file.name for file in folder.glob("*.pdf")) == ["b.pdf", "d.pdf"]
+
+
 def test_what_waits_is_counted(folder: Path) -> None:
     for name in ("a.json", "b.json"):
         (folder / name).write_text(REPORT)
@@ -298,6 +325,17 @@ def test_what_a_report_may_not_take_is_not_waited_for(folder: Path, url: str) ->
     assert (folder.parent / "x.pdf").exists()
 
 
+def test_a_link_that_a_report_names_is_taken_as_it_is(folder: Path) -> None:
+    found = naming(folder, "x.pdf")
+    (folder.parent / "x.pdf").write_text("elsewhere")
+    (folder / "x.pdf").symlink_to("../x.pdf")
+
+    (item,) = found.items()
+
+    assert (item.base / "x.pdf").is_symlink()
+    assert (folder.parent / "x.pdf").read_text() == "elsewhere"
+
+
 def test_documents_that_are_elsewhere_stay_there(folder: Path, tmp_path: Path) -> None:
     found = naming(folder, "x.pdf")
     (folder / "x.pdf").touch()
@@ -335,3 +373,14 @@ def test_a_report_waits_until_what_is_next_to_it_is_complete(folder: Path, young
 
     make_older(found, folder / younger, 61)
     assert taken([*found.items()]) == [sorted(["a.json", younger])]
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(90, True), (119, True), (121, False)])
+def test_the_minute_for_a_document_begins_when_the_report_is_complete(
+    folder: Path, seconds: float, *, waits: bool
+) -> None:
+    found = naming(folder, "never.pdf")
+    found.settling = Settling(60)
+    make_older(found, folder / "r.json", seconds - 0.5)
+
+    assert (list(found.items()) == []) is waits

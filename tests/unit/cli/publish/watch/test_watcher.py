@@ -136,21 +136,26 @@ async def test_pauses_double_up_to_a_minute(
 
 
 async def test_a_folder_that_another_process_watches_is_waited_for(
-    stub: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+    stub: Any,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stub.answers = [PUBLISHED]
     put(folder, "a.json")
     service = service_at(stub.address)
     passes = 0
 
-    def is_over() -> bool:
+    async def sleep(self: _Watcher, _seconds: float) -> None:
         nonlocal passes
         passes += 1
-        return passes > 5
+        if passes == 5:
+            self._stop()
 
+    monkeypatch.setattr(_Watcher, "_sleep", sleep)
     with WatchedFolder(folder, service, Settling(0.0)).locked() as is_ours:
         assert is_ours
-        await watch(stub.address, folder, is_over)
+        await watch(stub.address, folder, lambda: False)
 
     assert capsys.readouterr().err == (
         f"Note: another process watches {folder}; waiting until it ends\n"

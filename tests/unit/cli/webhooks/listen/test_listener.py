@@ -333,6 +333,8 @@ def stopped(followed: Followed, forwarding: Forwarding) -> bool:
         await until(lambda: forwarding.sent)
         followed.listener.stop(running)
         await asyncio.wait([running])
+        if not running.cancelled():
+            running.result()
         return running.cancelled()
 
     return run(stopping())

@@ -21,6 +21,18 @@ def test_a_position_is_there_for_the_next_run(tmp_path: Path) -> None:
         assert (second.endpoint, second.sequence) == ("e", 7)
 
 
+def test_a_position_that_moved_replaces_its_file_and_leaves_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "listen.json"
+    with Position.locked(file) as position:
+        position.move("e", 1)
+        before = file.stat().st_ino
+        position.move("e", 2)
+
+        assert file.stat().st_ino != before
+
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["listen.json", "listen.json.lock"]
+
+
 def test_a_second_run_is_refused_while_the_first_has_the_file(tmp_path: Path) -> None:
     file = tmp_path / "listen.json"
     with (

@@ -127,3 +127,13 @@ async def test_a_queue_that_is_added_states_what_it_is_for() -> None:
     await made.open("")
 
     assert service.sent(1)["description"] == "fhirpub webhooks listen"
+
+
+@pytest.mark.parametrize("known", [("*", "b.*"), ("b.*", "*"), ("b.*",)])
+async def test_a_queue_collects_what_is_followed_and_nothing_else(known: tuple[str, ...]) -> None:
+    found = response(200, {"endpoints": [endpoint("a", "pull:laptop", *known)]})
+    made, service = queue(found, response(200, endpoint("a")))
+
+    await made.open("")
+
+    assert service.sent(1) == {"event_types": ["*"]}
