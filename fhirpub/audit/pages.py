@@ -8,7 +8,7 @@ even if a record of the other one is newer.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import orjson
@@ -68,7 +68,14 @@ async def find_page(
     count, size = 0, 0
     keys = search.keys
     while count < MAX_BLOCKS and size < MAX_BYTES:
-        blocks = await _candidates(store, tenant, search, keys, after)
+        query = AuditQuery(
+            since=search.since,
+            until=search.until,
+            before=None if after is None else _before(after),
+            limit=_BLOCKS_AT_A_TIME,
+            size=MAX_BYTES,
+        )
+        blocks = await find_candidates(store, tenant, query, keys)
         if not blocks:
             return AuditPage(found, None)
         bytes_now = sum(len(block.records) for block in blocks)
@@ -115,33 +122,23 @@ def _cut(found: Sequence[Found], count: int) -> AuditPage:
     return AuditPage(found[:count], found[count - 1].after)
 
 
-async def _candidates(
-    store: AuditStore,
-    tenant: str,
-    search: AuditSearch,
-    alternatives: Collection[tuple[int, ...]],
-    after: Place | None,
+def _before(after: Place) -> tuple[int, int]:
+    first, number, left = after
+    return first, number + (left > 0)  # a block of which some records are left comes again
+
+
+async def find_candidates(
+    store: AuditStore, tenant: str, query: AuditQuery, alternatives: Collection[tuple[int, ...]]
 ) -> list[AuditBlock]:
     """Return the next blocks that may hold a match: those of each set of keys, merged.
 
     The sets share the size of a page, but each finds at least one block.
     """
-    before = None
-    if after is not None:
-        first, number, left = after
-        before = (first, number + (left > 0))  # a block of which some records are left comes again
     merged: dict[tuple[int, int], AuditBlock] = {}
     reached = (0, 0)
     for keys in alternatives:
-        query = AuditQuery(
-            keys=keys,
-            since=search.since,
-            until=search.until,
-            before=before,
-            limit=_BLOCKS_AT_A_TIME,
-            size=MAX_BYTES // len(alternatives),
-        )
-        page = await store.find_audit_blocks(tenant, query)
+        share = replace(query, keys=keys, size=query.size // len(alternatives))
+        page = await store.find_audit_blocks(tenant, share)
         if page:
             reached = max(reached, page[-1].place)
         merged |= {block.place: block for block in page if block.place not in merged}

@@ -177,7 +177,7 @@ class KeySource:
 
 
 def _exists(path: Path) -> bool:
-    """Return whether there is a file. Raises ConfigurationError where nobody may look."""
+    """Return whether there is a file. Raises ConfigurationError if it may not be looked for."""
     try:
         return path.exists()
     except OSError as problem:

@@ -174,13 +174,13 @@ class PluginHooks:
             if not self._begin(source.name):
                 return (yield)
             try:
-                wrapper = _begin(function(*arguments))
+                wrapper = _begin_wrapper(function(*arguments))
             except (Exception, SystemExit) as problem:  # noqa: BLE001 - of any kind, another's code
                 self._add_problem(source.name, describe_failure(source, function, problem))
                 return (yield)
             found = yield
             try:
-                result = _end(wrapper, found)
+                result = _end_wrapper(wrapper, found)
             except (Exception, SystemExit) as problem:  # noqa: BLE001 - of any kind, another's code
                 self._add_problem(source.name, describe_failure(source, function, problem))
                 return []
@@ -197,14 +197,14 @@ class PluginHooks:
         return call
 
 
-def _begin(wrapper: Any) -> Generator[Any, Any, Any]:
+def _begin_wrapper(wrapper: Any) -> Generator[Any, Any, Any]:
     """Run a wrapper until others are to be called."""
     if not isinstance(wrapper, Generator) or next(wrapper, _ENDED) is _ENDED:
         raise TypeError(_YIELD)
     return wrapper
 
 
-def _end(wrapper: Generator[Any, Any, Any], found: Any) -> Any:
+def _end_wrapper(wrapper: Generator[Any, Any, Any], found: Any) -> Any:
     """Run a wrapper to its end with what others returned, and return its own result."""
     try:
         wrapper.send(found)

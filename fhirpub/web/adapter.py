@@ -17,14 +17,13 @@ from tornado.httputil import (
     ResponseStartLine,
 )
 
-from fhirpub.errors import Issue, TooLarge
+from fhirpub.errors import Issue
 from fhirpub.fhir.outcome import outcome_of
 from fhirpub.fhir.strict_json import dumps
 from fhirpub.http.exchange import Exchange
-from fhirpub.http.reader import TooLong
 from fhirpub.http.server import Delegate, Message
-from fhirpub.problems import ContentProblem, RequestProblem
-from fhirpub.web.error_mapping import refusal_of
+from fhirpub.problems import RequestProblem
+from fhirpub.web.error_mapping import body_refusal_of, refusal_of
 from fhirpub.web.handlers.base import BaseHandler
 from fhirpub.web.message.request import Request
 from fhirpub.web.routes import Route, Router
@@ -97,12 +96,8 @@ class _RequestDelegate(Message):
         self._handler.run()
 
     def refuse_body(self, problem: HTTPInputError) -> None:
-        refusal = refusal_of(problem)
-        if isinstance(problem, TooLong):
-            most = self._handler.services.config.limits.drain_bytes
-            rule = f"the body has more than {most} bytes"
-            refusal = TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
-        self._handler.refuse_now(refusal)
+        most = self._handler.services.config.limits.drain_bytes
+        self._handler.refuse_now(body_refusal_of(problem, most=most))
 
     def on_connection_close(self) -> None:
         if hasattr(self, "_handler"):

@@ -10,9 +10,10 @@ from tornado.httputil import HTTPInputError
 from fhirpub import errors
 from fhirpub.errors import FhirpubError, Issue
 from fhirpub.http.head import MAX_FIELDS, HeadTooLong, HeadTooSlow
+from fhirpub.http.reader import TooLong
 from fhirpub.interactions.erased import IdentifierErased, ResourceErased
 from fhirpub.interactions.operations.execution import OperationFailed
-from fhirpub.problems import Problem, RequestProblem
+from fhirpub.problems import ContentProblem, Problem, RequestProblem
 from fhirpub.web.message.byte_range import RangeNotSatisfiable
 from fhirpub.web.message.content_negotiation import (
     CompressedBody,
@@ -142,6 +143,14 @@ def refusal_of(problem: HTTPInputError) -> FhirpubError:
     if problem.in_fields:
         return HeadTooLarge(f"there are more than {MAX_FIELDS} header fields")
     return HeadTooLarge(f"the line and the headers have more than {HEAD_BYTES} bytes")
+
+
+def body_refusal_of(problem: HTTPInputError, *, most: int) -> FhirpubError:
+    """Return the refusal of a body that has more than ``most`` bytes, or breaks HTTP."""
+    if not isinstance(problem, TooLong):
+        return refusal_of(problem)
+    rule = f"the body has more than {most} bytes"
+    return errors.TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
 
 
 def response_for(problem: BaseException) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -22,6 +22,7 @@ from fhirpub.administration.paging import FROM, read_numbers
 from fhirpub.audit.chain import records_of
 from fhirpub.audit.checkpoint import TYPE
 from fhirpub.audit.event import patients_of
+from fhirpub.audit.pages import find_candidates
 from fhirpub.audit.record import key_of, unversioned
 from fhirpub.audit.verification import Verdict, verify
 from fhirpub.auth.statements import StatementReader
@@ -89,7 +90,10 @@ async def _find(
     """Yield the records of a chain that are wanted, newest first, each with its place."""
     before = (place.block[0], place.block[1] + 1) if place else None  # the block itself as well
     while True:
-        page = await _candidates(store, tenant, wanted, before)
+        query = AuditQuery(
+            since=wanted.get("since"), until=wanted.get("until"), before=before, limit=_PAGE
+        )
+        page = await find_candidates(store, tenant, query, _alternatives(tenant, wanted))
         for block in page:
             for number, record in enumerate(reversed(records_of(block))):
                 here = _Place(block.place, number)
@@ -103,36 +107,14 @@ async def _find(
         before = page[-1].place
 
 
-async def _candidates(
-    store: Store, tenant: str, wanted: Record, before: tuple[int, int] | None
-) -> list[AuditBlock]:
-    """Return the next blocks that may have what is wanted, newest first."""
-    merged: dict[tuple[int, int], AuditBlock] = {}
-    reached = (0, 0)
-    for keys in _alternatives(tenant, wanted):
-        query = AuditQuery(
-            keys=keys,
-            since=wanted.get("since"),
-            until=wanted.get("until"),
-            before=before,
-            limit=_PAGE,
-        )
-        page = await store.find_audit_blocks(tenant, query)
-        merged |= {block.place: block for block in page}
-        if page:
-            reached = max(reached, page[-1].place)
-    # What one of the pages does not reach may be missing in it.
-    return [merged[place] for place in sorted(merged, reverse=True) if place >= reached]
-
-
-def _alternatives(tenant: str, wanted: Record) -> Iterable[tuple[int, ...]]:
+def _alternatives(tenant: str, wanted: Record) -> Collection[tuple[int, ...]]:
     """Return sets of keys: a block with what is wanted has all keys of one of them.
 
     A patient may be one that a record concerns, or one that it names.
     """
     kinds = {"patient": ("patient", "entity"), "entity": ("entity",), "agent": ("agent",)}
     named = [(kinds[one], unversioned(wanted[one])) for one in kinds if wanted.get(one)]
-    return product(*([key_of(tenant, kind, name) for kind in some] for some, name in named))
+    return [*product(*([key_of(tenant, kind, name) for kind in some] for some, name in named))]
 
 
 def _matches(members: Record, wanted: Record) -> bool:

@@ -21,14 +21,12 @@ from tornado.iostream import StreamClosedError
 from fhirpub.administration.http.interface import Interface
 from fhirpub.administration.http.responses import Asked, Response
 from fhirpub.config.settings import Config
-from fhirpub.errors import FhirpubError, TooLarge
+from fhirpub.errors import FhirpubError
 from fhirpub.http.connections import ConnectionLimits
 from fhirpub.http.exchange import Exchange, Headers
-from fhirpub.http.reader import TooLong
 from fhirpub.http.server import Bounds, Delegate, Message, Server
-from fhirpub.problems import ContentProblem
 from fhirpub.web.admission.body_timeout import BodyReadTimeout
-from fhirpub.web.error_mapping import HEAD_BYTES, TooSlow, refusal_of
+from fhirpub.web.error_mapping import HEAD_BYTES, TooSlow, body_refusal_of, refusal_of
 from fhirpub.web.message.request import Request
 
 _BODY_BYTES = 1024 * 1024
@@ -111,11 +109,7 @@ class _Received(Message):
         return None
 
     def refuse_body(self, problem: HTTPInputError) -> None:
-        refusal = refusal_of(problem)
-        if isinstance(problem, TooLong):
-            rule = f"the body has more than {_BODY_BYTES} bytes"
-            refusal = TooLarge.because(rule, details=ContentProblem.BODY_TOO_LARGE)
-        self.refuse(refusal)
+        self.refuse(body_refusal_of(problem, most=_BODY_BYTES))
 
     def on_connection_close(self) -> None:
         self._delegate.body_timeout.end(self._request)

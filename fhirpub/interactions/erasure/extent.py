@@ -10,6 +10,7 @@ from fhirpub.errors import NotPossible
 from fhirpub.fhir.elements import literals_of, objects_in
 from fhirpub.fhir.strict_json import loads_stored
 from fhirpub.interactions.indexing.persons import PATIENT
+from fhirpub.runtime.turns import in_turns
 from fhirpub.storage.contract import Version
 from fhirpub.storage.criteria import decode
 from fhirpub.storage.erasure.tombstones import Tombstone, fhir_type, is_erased, tombstone_of
@@ -75,8 +76,6 @@ class Extent:
         self.size += version.size
         events = loads_stored(version.events)
         self.subjects |= {one["type"].partition(".")[0] for one in events}
-        for one in (version, *version.members):
-            self.patients |= {*_patients_of(one)}
 
 
 async def extent_of(resource_id: str, *, tenant: Tenant, store: Store) -> Extent:
@@ -94,20 +93,23 @@ async def extent_of(resource_id: str, *, tenant: Tenant, store: Store) -> Extent
             if found is None:
                 found = Extent(fhir_type(version.type), resource_id, version)
             found.take(version)
+            if not is_erased(version):  # others go on: a version may have thousands of members
+                patients = await in_turns(_patients_of, (version, *version.members))
+                found.patients |= frozenset().union(*patients)
         number, is_last = (ours[-1].version if ours else 0), len(ours) < len(page) or not page
     if found is None:
         raise NotErasable(f"the tenant has no resource {resource_id} with versions of its own")
     return found
 
 
-def _patients_of(version: Version) -> Iterator[str]:
-    """Yield the ids of the Patients that a version refers to, or is found by."""
-    for literal in literals_of(objects_in(loads_stored(version.body))):
-        if found := _OF_PATIENT.fullmatch(literal):
-            yield found[1]
-    for _name, code, system in decode(version.search):  # a person that no reference leads to
-        if system == PATIENT and code:
-            yield str(code)
+def _patients_of(version: Version) -> set[str]:
+    """Return the ids of the Patients that a version refers to, or is found by."""
+    literals = map(_OF_PATIENT.fullmatch, literals_of(objects_in(loads_stored(version.body))))
+    # Also a person that no reference leads to.
+    values = {
+        str(code) for _name, code, system in decode(version.search) if system == PATIENT and code
+    }
+    return values | {literal[1] for literal in literals if literal}
 
 
 def _of(

@@ -81,6 +81,6 @@ async def test_a_patient_and_an_agent_are_both_meant(office: Office, lab: str) -
     other = a_record("named", what=("Patient/1",))
     await seal(office.store, lab, [other])
 
-    page = await office.run(operations.LIST, chain=lab, patient="Patient/1", agent="nobody")
+    page = await office.run(operations.LIST, chain=lab, patient="Patient/1", agent="other")
 
     assert page["records"] == []

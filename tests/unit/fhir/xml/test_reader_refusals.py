@@ -132,7 +132,7 @@ WHOLE = {
     "an end that is missing": (b'<Patient xmlns="http://hl7.org/fhir">', NOT_WELL_FORMED),
     "two roots": (xml("") * 2, NOT_WELL_FORMED),
     "an attribute twice": (xml('<active value="true" value="true"/>'), NOT_WELL_FORMED),
-    "a prefix of nobody": (xml("<x:active/>"), NOT_WELL_FORMED),
+    "a prefix that is not declared": (xml("<x:active/>"), NOT_WELL_FORMED),
     "a control character": (xml('<language value="&#1;"/>'), NOT_WELL_FORMED),
     "bytes that are no UTF-8": (xml("").replace(b"><", b">\xff<"), "the body is not UTF-8: byte"),
     "UTF-16": (xml("").decode().encode("utf-16"), "the body is UTF-16"),

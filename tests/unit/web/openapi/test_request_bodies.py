@@ -104,7 +104,7 @@ def test_a_registration_names_which_entries_it_needs_and_which_repeat(document: 
 
 def test_what_nothing_refers_to_is_not_contained_in_an_example(service: RunningService) -> None:
     whole = service.services.types["DiagnosticReport"]
-    apart = replace(whole, example={**whole.example, "subject": {"display": "somebody"}})
+    apart = replace(whole, example={**whole.example, "subject": {"display": "A person"}})
 
     kinds = [
         {one["resourceType"] for one in _contained(each)["contained"]} for each in (whole, apart)

@@ -25,7 +25,7 @@ REFUSED = Outcome(status=400, wish="abort-message")
 FAILING = EndpointHealth(streak=FailureStreak(failures=3, since=NOW - 25 * HOUR_MS))
 
 
-async def told(desk: Desk, *events: str, number: int = 1) -> list[str]:
+async def subscribe(desk: Desk, *events: str, number: int = 1) -> list[str]:
     """Add other endpoints that subscribe to events of the service, and return their ids."""
     others = [an_endpoint(events=events) for _number in range(number)]
     for other in others:
@@ -86,7 +86,7 @@ async def test_what_changes_while_an_attempt_waits_for_its_slot_counts(
 async def test_a_dead_delivery_is_reported_to_each_endpoint_that_wants_to_know(
     desk: Desk,
 ) -> None:
-    others = await told(desk, "message.exhausted", number=3)
+    others = await subscribe(desk, "message.exhausted", number=3)
 
     await desk.deliver(REFUSED)
 
@@ -94,7 +94,7 @@ async def test_a_dead_delivery_is_reported_to_each_endpoint_that_wants_to_know(
 
 
 async def test_a_dead_delivery_to_a_receiver_that_is_gone_also_disables_it(desk: Desk) -> None:
-    await told(desk, "message.exhausted", "endpoint.disabled")
+    await subscribe(desk, "message.exhausted", "endpoint.disabled")
 
     await desk.deliver(replace(REFUSED, status=410))
 
@@ -103,7 +103,7 @@ async def test_a_dead_delivery_to_a_receiver_that_is_gone_also_disables_it(desk:
 
 
 async def test_a_dead_delivery_of_a_failing_endpoint_is_a_warning_too(desk: Desk) -> None:
-    await told(desk, "message.exhausted", "endpoint.failing")
+    await subscribe(desk, "message.exhausted", "endpoint.failing")
     desk.line.condition = FAILING
 
     await desk.deliver(REFUSED)
@@ -113,7 +113,7 @@ async def test_a_dead_delivery_of_a_failing_endpoint_is_a_warning_too(desk: Desk
 
 async def test_an_endpoint_that_goes_on_failing_is_warned_of_once(desk: Desk) -> None:
     desk.rules = replace(desk.rules, schedule=Schedule(waits=[5.0, 5.0]))
-    await told(desk, "endpoint.failing")
+    await subscribe(desk, "endpoint.failing")
     desk.line.condition = FAILING
 
     await desk.deliver(FAILED)
@@ -133,7 +133,7 @@ async def test_an_endpoint_that_goes_on_failing_is_warned_of_once(desk: Desk) ->
 
 
 async def test_failures_that_end_while_they_are_reported_were_not_warned_of(desk: Desk) -> None:
-    await told(desk, "endpoint.failing")
+    await subscribe(desk, "endpoint.failing")
     desk.line.condition = FAILING
     append = desk.store.append
 
@@ -238,7 +238,7 @@ async def test_an_outcome_is_stored_once_the_store_is_back(
 async def test_an_endpoint_is_disabled_and_reported_once_the_store_is_back(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    await told(desk, "endpoint.disabled")
+    await subscribe(desk, "endpoint.disabled")
     away = Away(getattr(desk.store, name))
     monkeypatch.setattr(desk.store, name, away)
 
@@ -302,7 +302,7 @@ async def test_what_the_former_receiver_answers_after_a_move_does_not_count_for_
 async def test_an_endpoint_that_is_being_disabled_is_left_to_the_attempt_that_disables_it(
     desk: Desk,
 ) -> None:
-    await told(desk, "endpoint.disabled")
+    await subscribe(desk, "endpoint.disabled")
     desk.line.disabling = True
 
     await desk.deliver(Outcome(status=410))
