@@ -115,7 +115,7 @@ def _in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
     def run() -> None:
         try:
             done.set_result(work())
-        except BaseException as problem:  # noqa: BLE001 - for the one who waits
+        except BaseException as problem:  # noqa: BLE001 - the waiting task raises it
             done.set_exception(problem)
 
     threading.Thread(target=run, daemon=True).start()

@@ -95,7 +95,7 @@ class Recorder:
                 await asyncio.sleep(FLUSH_SECONDS)
             else:
                 await self.wait()
-                # Who ends this interrupts no commit: what is stored must not be stored again.
+                # To cancel this interrupts no commit: what is stored must not be stored again.
                 self._work = asyncio.ensure_future(self.flush())
                 await asyncio.shield(self._work)
 

@@ -121,7 +121,7 @@ def test_a_call_without_the_parameter_does_not_wait(lab: Integrator) -> None:
 
     assert sequences(events(lab, endpoint)) == []
 
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize("wait", ["31", "-1", "a", "1.5"])

@@ -117,13 +117,13 @@ async def _by_passkey(visit: Visit) -> Person:
         claimed, kid = ceremonies.claimed_key(credential)
         client = await visit.console.services.store.client(claimed)
         if client is None:
-            claimed = ""  # a text of who asks, which may be long and anything
+            claimed = ""  # the text of a stranger, which may be long and anything
             raise SignInRefused("no such client")
         key = passkey(client, kid)
         if key is None:
             raise SignInRefused("no such passkey", client=claimed)
         ceremonies.verify(credential, statement, key)
-        # Last of all: so only who has a passkey makes the store record anything.
+        # Last of all, so that only the owner of a passkey makes the store record anything.
         await sessions.use_once("challenge", statement)
     except (NotAuthenticated, PasskeyRefused) as problem:
         raise SignInRefused(_reason(problem), client=claimed) from None

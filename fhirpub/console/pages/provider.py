@@ -88,7 +88,7 @@ async def _person_named(visit: Visit, claimed: str) -> Client:
         return found
     here = visit.console.config.auth.environment
     named = [one for one in await store.clients() if one.name == claimed and is_person(one)]
-    # One who was disabled, which is for good, may have been added again.
+    # A person who was disabled, which is for good, may have been added again.
     admitted = [one for one in named if one.environment == here and not one.disabled]
     people = {one.id: one for one in admitted or named}
     try:

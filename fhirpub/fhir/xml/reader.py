@@ -65,7 +65,7 @@ _MAX_ATTRIBUTES = 64
 _TOO_MANY_ATTRIBUTES = f"must not have more than {_MAX_ATTRIBUTES} attributes"
 _DEEPEST_NARRATIVE = 256
 """What is nested deeper cannot be read as a narrative of JSON either."""
-# A copy of XHTML with nothing that is declared around it: who reads JSON looks for <div xmlns=…>.
+# A copy of XHTML with nothing that is declared around it: readers of JSON expect <div xmlns=…>.
 _WITHOUT_PREFIXES = etree.XSLT(
     etree.XML(
         """\

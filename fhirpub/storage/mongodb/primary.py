@@ -71,8 +71,8 @@ class Primary:
         """Return the present term, once its primary knows all that was acknowledged."""
         while (term := self._current_term()) is None or term != self._trusted:
             # One barrier read for all waiters, with its own deadline: it must not be started again
-            # by each of them with what the one before has left of its time. If it fails, those
-            # who came later have time for another.
+            # by each of them with what the one before has left of its time. If it fails,
+            # later waiters have time for another.
             under_way = self._proof
             if under_way is None or under_way.done():
                 self._proof = asyncio.create_task(self._prove(), context=Context())

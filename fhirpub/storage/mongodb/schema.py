@@ -148,7 +148,7 @@ async def prepare(database: Database, *, upgrade: bool = True) -> None:
     Raises ConfigurationError for a database that another program or a newer release has made, and
     UpgradeNeeded for one that would have to be upgraded, unless it is to ``upgrade`` it.
     """
-    # In this order: who sees what is just being made sees also what came first.
+    # In this order: a process that sees what is being made sees also what came first.
     names = set(await database.list_collection_names())
     store: Records = database[STORE]
     anything = await store.find_one({}, {"_id": True})

@@ -100,7 +100,7 @@ def unpacked(found: int) -> SchemaVersion:
 
 def _read_version(connection: sqlite3.Connection) -> SchemaVersion:
     """Return the version of the tables that are there, 0 if there are none."""
-    # In this order: who sees tables that are just being made sees also what came with them.
+    # In this order: a process that sees tables being made sees also what came with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
         return SchemaVersion(0, 0)

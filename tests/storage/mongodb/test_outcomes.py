@@ -214,7 +214,7 @@ async def test_a_write_that_arrives_twice_because_it_was_late_is_ours(
     version = a_version()
     proxy.inject(Fault.STALL, "insert")
     adding = asyncio.create_task(far.add(LAB, version))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(20):
         while proxy.hits < 2:  # the first try has been given up
             await asyncio.sleep(0.01)
 

@@ -119,10 +119,10 @@ def test_the_most_scopes_of_a_request_are_narrowed_within_a_turn_of_the_loop() -
     ]
     wanted = [f"system/*.{form}" for form in (*letters, "read", "write", "*")] * 20
 
-    began = time.perf_counter()
+    began = time.thread_time()
     narrow(held, wanted)
 
-    assert time.perf_counter() - began < 0.5  # 0.004 s on an idle machine
+    assert time.thread_time() - began < 0.5  # 0.004 s, however busy the machine is
 
 
 def test_a_wildcard_does_not_stand_for_the_audit_trail() -> None:

@@ -87,7 +87,7 @@ async def test_how_long_a_check_took_is_known_afterwards() -> None:
 
     await readiness.confirm()
 
-    assert 0.009 < readiness.seconds < 1
+    assert 0.009 < readiness.seconds < 5
 
 
 @pytest.mark.parametrize("ends", ["fails", "is cancelled"])

@@ -16,8 +16,8 @@ from fhirpub.storage.webhook_contract import (
 
 Parameters = dict[str, str | int]
 
-# Behind the small columns stand those that only they need who send or look at one delivery:
-# SQLite reads a row only as far as it must.
+# The large columns, which only an attempt or a look at one delivery needs, stand behind the small
+# ones: SQLite reads a row only as far as it must.
 TABLES = (
     """
     CREATE TABLE endpoint (

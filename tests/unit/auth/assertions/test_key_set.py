@@ -136,12 +136,12 @@ def test_a_set_without_a_key_is_refused() -> None:
     ],
 )
 def test_a_huge_set_is_refused_at_once(raw: bytes) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
 
     with pytest.raises(ValueError):
         read_key_set(raw)
 
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 @given(
