@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Self, TypeVar
 
+from fhirpub.testing.receiver import close_server
+
 _HOST = "127.0.0.1"
 _PATIENCE_SECONDS = 10.0
 _HEADER = struct.Struct("<iiii")
@@ -110,7 +112,7 @@ class Proxy:
                 connection.reset()
 
     async def _end(self) -> None:
-        self._listener.close()
+        await close_server(self._listener)
         # This includes connections that are just being accepted: one that the loop leaves open
         # would be reported in an unrelated test.
         while others := asyncio.all_tasks() - {asyncio.current_task()}:

@@ -172,7 +172,7 @@ class Receiver:
         self._stop = lambda: loop.call_soon_threadsafe(stopped.set)
         self._listening.set()
         await stopped.wait()
-        server.close()
+        await close_server(server)
 
     async def _handle_connection(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -201,6 +201,20 @@ class Receiver:
             if self._choose is not None:
                 return self._choose(received)
             return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+
+
+async def close_server(server: asyncio.Server) -> None:
+    """Stop listening, after the connections that are being accepted.
+
+    `asyncio.Server.close` would leave those open: https://github.com/python/cpython/issues/109564.
+
+    Args:
+        server: The server; it runs on the current event loop.
+    """
+    for listening in server.sockets:
+        server.get_loop().remove_reader(listening.fileno())
+    await asyncio.sleep(0)
+    server.close()
 
 
 async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Received:

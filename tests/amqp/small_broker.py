@@ -12,6 +12,7 @@ from typing import Any
 from pamqp import commands, frame
 from pamqp.body import ContentBody
 
+from fhirpub.testing.receiver import close_server
 from tests.ports import free_port
 
 _GREETING = 8
@@ -70,7 +71,7 @@ class SmallBroker:
     async def break_down(self) -> None:
         """Take no connections any more, and break off those that are open."""
         if self._server is not None:
-            self._server.close()
+            await close_server(self._server)
         self.break_off()
 
     def break_off(self) -> None:

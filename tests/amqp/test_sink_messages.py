@@ -292,5 +292,6 @@ async def test_a_broker_that_does_not_answer_is_given_up_after_the_time_in_the_s
     async with silent, asyncio.timeout(60):
         with pytest.raises(TimeoutError):
             await sink.send(EVENT)
+        await until(lambda: bool(opened))
         for writer in opened:
             writer.close()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fhirpub.console.operators.listing import ROWS
+from fhirpub.testing.samples import new_id
 from fhirpub.testing.service import Integrator, RunningService
 from tests.console.operating import OPERATIONS, form_path
 from tests.console.tabs import Tab, text_of
@@ -23,8 +24,8 @@ def tenant(console: RunningService) -> str:
     known = console.call(store.client(lab.client_id))
     assert known is not None
     for number in range(1, COUNT):
-        id_, name = f"{known.id[:-4]}{number:04}", f"Machine {number:03}"
-        other = replace(known, id=id_, name=name, created=known.created + number)
+        name = f"Machine {number:03}"
+        other = replace(known, id=new_id(), name=name, created=known.created + number)
         console.call(store.put_client(other))
     return lab.tenant.id
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import socket
 import ssl
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from fhirpub.testing.certificate import Certificate
-from fhirpub.testing.receiver import Receiver, Reply
+from fhirpub.testing.receiver import Receiver, Reply, close_server
+from tests.waiting import until
 
 
 def post(receiver: Receiver, body: bytes = b"{}") -> http.client.HTTPResponse:
@@ -80,3 +84,21 @@ def test_its_url_is_one_of_tls_if_it_has_a_certificate(tmp_path: Path) -> None:
     with Receiver() as plain, Receiver(certificate=certificate) as other:
         assert plain.url == f"http://127.0.0.1:{plain.port}/webhook"
         assert other.url == f"https://127.0.0.1:{other.port}/webhook"
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_the_end_leaves_no_connection_open_that_is_being_accepted(turns: int) -> None:
+    accepted: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: accepted.append(writer), "127.0.0.1", 0)
+    with socket.create_connection(server.sockets[0].getsockname(), timeout=20) as client:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+        await close_server(server)
+
+        await until(lambda: accepted or turns < 2)  # before, the kernel resets it
+        for writer in accepted:
+            writer.close()
+            await writer.wait_closed()
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""

@@ -27,6 +27,7 @@ from fhirpub.webhooks.transport.name_lookup import LookUp
 from fhirpub.webhooks.transport.sender import Sender
 from fhirpub.webhooks.transport.signing import BadSecret, NotVerified, new_secret, verify
 from fhirpub.webhooks.transport.url_policy import TargetRules
+from tests.waiting import until
 
 TOTAL_SECONDS = 1.2
 MAX_SECONDS = TOTAL_SECONDS + 3
@@ -372,14 +373,17 @@ async def test_a_kept_connection_that_breaks_is_a_failure_and_nothing_is_sent_tw
 
 async def test_what_a_receiver_says_unasked_answers_nothing(sender: Sender) -> None:
     answers = [b"204 No Content", b"500 Internal Server Error"]
+    ended: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(BODY)
-        writer.write(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n" % answers.pop(0))
+        answer = answers.pop(0)
+        writer.write(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n" % answer)
         await asyncio.sleep(0.05)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         await asyncio.sleep(0.3)
         writer.close()
+        ended.append(answer)
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -389,7 +393,7 @@ async def test_what_a_receiver_says_unasked_answers_nothing(sender: Sender) -> N
     await asyncio.sleep(0.2)
     second = await sender.attempt(message)
     server.close()
-    await asyncio.sleep(0.5)  # until both connections are closed
+    await until(lambda: len(ended) == 2)
 
     assert (first.status, second.status) == (204, 500)
 
