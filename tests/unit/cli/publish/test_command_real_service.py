@@ -114,7 +114,7 @@ def test_results_are_published_with_their_report_and_counted(
     done = publish(run, lab, "panel.json")
     again = json.loads(publish(run, lab, "panel.json", "--json").stdout)
 
-    assert done.stdout.partition("\n")[0].endswith(" version 1, with 1 Specimen, 2 Observation")
+    assert done.stdout.partition("\n")[0].endswith(" version 1, with 1 Specimen, 2 Observations")
     assert [entry["name"] for entry in again["entries"]] == ["specimen", *["observation"] * 2]
     assert lab.get(f"/fhir/r4/{again['entries'][1]['reference']}").status == 200
 
