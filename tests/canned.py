@@ -64,6 +64,16 @@ def different() -> HTTPResponse:
     return created(Idempotent_Replayed="true", Idempotent_Content="different")
 
 
+def conflicting() -> HTTPResponse:
+    """Return the response to the same, of a service that refuses other content."""
+    return response(409, outcome({**issue("identifier-in-use"), "code": "duplicate"}))
+
+
+def erased() -> HTTPResponse:
+    """Return the response to a registration of what was erased."""
+    return response(409, outcome({**issue("identifier-erased"), "code": "deleted"}))
+
+
 def found(*resources: dict[str, Any]) -> HTTPResponse:
     """Return the page of a search."""
     return response(200, {"entry": [{"resource": each} for each in resources]})

@@ -127,7 +127,8 @@ def _refuse_installed(name: str) -> None:
     for source in available():
         if source.name == name:
             home = f"{source.module} of {source.distribution} {source.version}"
-            raise PluginError(f"a plugin {name} is already installed: {home}")
+            way_out = "use that one, or create one of another type or name"
+            raise PluginError(f"a plugin {name} is already installed: {home}; {way_out}")
 
 
 def _write(files: dict[str, str], folder: Path) -> list[str]:

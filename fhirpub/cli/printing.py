@@ -50,6 +50,12 @@ def print_table(records: Sequence[Record], *, as_json: bool, empty: str) -> None
         click.echo(_align(row, widths))
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 report``, ``2 Observations``, ``3 ImagingStudies``."""
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
+
+
 def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
     return "  ".join(padded).rstrip()

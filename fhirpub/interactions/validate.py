@@ -126,7 +126,7 @@ async def add_verdict(
     if known is None:
         would = f"the {type_name} would be registered; nothing was stored"
         return [_information(would), *trial.found] if trial.version else trial.found
-    address, first = f"{type_name}/{known.id}", "its first answer would return"
+    address, first = f"{type_name}/{known.id}", "its first answer would be returned"
     same = is_same(known.digest, trial.digest)
     if same:  # what refuses it today refuses a new one only
         remarks = [issue for issue in trial.found if issue.severity != "error"]

@@ -43,6 +43,7 @@ ENCOUNTER = ResourceType(
     events=CompositionEvents(
         "encounter_outpatient", elements=("class", "type", "serviceType", "period")
     ),
+    event_types=("encounter_outpatient.created", "encounter_outpatient.updated"),
     search=(
         r4_parameter("Encounter-class", "token", "class"),
         r4_parameter("clinical-type", "token", "type"),

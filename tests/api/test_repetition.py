@@ -351,7 +351,7 @@ def wrapped(resource: dict[str, Any]) -> dict[str, Any]:
 def test_a_trial_of_the_same_content_says_so(lab: Integrator, body: dict[str, Any]) -> None:
     lab.register(register_body("R-1"))
 
-    verdict = "this identifier with the same content: its first answer would return"
+    verdict = "this identifier with the same content: its first answer would be returned"
     assert tried(lab, body) == [("information", "informational", verdict)]
 
 
@@ -366,7 +366,7 @@ def test_a_trial_of_the_same_content_lists_no_error_of_today(serve: Serve) -> No
 @pytest.mark.parametrize(
     ("setting", "severity", "then"),
     [
-        ("replay", "warning", ". Its first answer would return"),
+        ("replay", "warning", ". Its first answer would be returned"),
         ("conflict", "error", ""),
     ],
 )

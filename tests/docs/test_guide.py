@@ -22,7 +22,8 @@ from tests.docs.guide import BLOCKS, TEXT, block, body_of, followed, given
 from tests.node.packages import Scripts
 
 APART = (
-    *("amended.xml", "prescription.json", "openapi.json", "pip install", "npm install"),
+    *("amended.xml", "scanned.json", "prescription.json", "openapi.json"),
+    *("pip install", "npm install"),
     *("HB=", "PATIENT=", "PERSON=", "preliminary.json", "final.json", "batch.json"),
     *("oauth/revoke", "client_assertion", "private.jwk.json"),
 )
@@ -92,6 +93,23 @@ def test_the_guide_publishes_reads_updates_and_finds_a_report(
     amended = followed([settings, keep, read, block("amended.xml")], tmp_path, known)
     assert re.findall(r"HTTP/1.1 (\d+)", amended) == ["200", "204"]
     assert '<conclusion value="Hemoglobin 13.2 g/dL, confirmed"/>' in amended
+
+
+def test_the_json_patch_of_the_guide_fails_the_second_time(
+    service: RunningService, tmp_path: Path
+) -> None:
+    lab = service.integrator()
+    settings, _token, keep, publish, *_others = FIRST
+    known = given(lab)
+    published = followed([settings, keep, publish], tmp_path, known)
+    known["ID"] = re.findall(r"DiagnosticReport/([^/]+)/_history/1", published)[0]
+    patch = block('"op": "test"')
+
+    done = followed(
+        [settings, keep, "ID=…", block("13.2 g/dL\"}'"), patch, patch], tmp_path, known
+    )
+
+    assert re.findall(r"HTTP/1.1 (\d+)", done) == ["204", "204", "422"]
 
 
 def test_the_guide_finds_everything_of_a_person(service: RunningService, tmp_path: Path) -> None:
@@ -186,17 +204,24 @@ def in_python(
     )
 
 
-def register_other_content(lab: Integrator) -> None:
+def register_other_content(lab: Integrator, written: str = "") -> None:
     """Register another report under the identifier of the guide's one."""
-    body = json.loads(body_of("register.json"))
+    body = json.loads(written or body_of("register.json"))
     body["parameter"][2]["resource"]["conclusion"] = "Another one"
     assert lab.register(body).status == 201
 
 
-def test_the_example_of_the_python_client_works(service: RunningService, tmp_path: Path) -> None:
+def follow_to_the_python_client(lab: Integrator, folder: Path) -> None:
+    """Publish the report of section 2, and write the files of the example."""
+    settings, _token, keep, publish, *_others = FIRST
+    followed([settings, keep, publish, block("scanned.json")], folder, given(lab))
+
+
+def test_the_example_of_the_python_client_works_after_section_2(
+    service: RunningService, tmp_path: Path
+) -> None:
     lab = service.integrator()
-    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
-    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4 of the client")
+    follow_to_the_python_client(lab, tmp_path)
 
     run = in_python(lab, tmp_path, "py")
 
@@ -212,9 +237,8 @@ def test_the_example_of_the_python_client_stops_at_other_content(
     service: RunningService, tmp_path: Path
 ) -> None:
     lab = service.integrator()
-    (tmp_path / "register.json").write_text(body_of("register.json"), encoding="utf-8")
-    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4 of the client")
-    register_other_content(lab)
+    follow_to_the_python_client(lab, tmp_path)
+    register_other_content(lab, (tmp_path / "scanned.json").read_text(encoding="utf-8"))
 
     run = in_python(lab, tmp_path, "py")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,11 @@ from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver, Reply
 from tests.bodies import register_body
-from tests.plugin_examples import example, install
+from tests.plugin_examples import GUIDE, example, install
 from tests.unit.auth.assertions.signing import key_set, pair
 from tests.waiting import wait_until
+
+TEXT = GUIDE.read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -33,7 +36,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run_pytest(home: Path, tests: str) -> str:
     """Run an example that is a test file; return the last line of the output."""
     (home / "test_example.py").write_text(tests, encoding="utf-8")
-    options = ["-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
+    (settings,) = re.findall(r"^```toml\n(\[tool\..*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    (home / "pyproject.toml").write_text(settings, encoding="utf-8")
+    options = ["-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "--rootdir", str(home), str(home)],
         capture_output=True,

@@ -12,6 +12,8 @@ import pytest
 
 from fhirpub import plugin_api
 from fhirpub.plugin_api import hookspecs
+from fhirpub.plugin_host.loader import load
+from tests.shelf import SHELF
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 SECTIONS = {
@@ -82,3 +84,21 @@ def test_every_name_that_a_plugin_may_import_is_there() -> None:
 def _is_required(field: dataclasses.Field[Any]) -> bool:
     absent = dataclasses.MISSING
     return field.default is absent and field.default_factory is absent
+
+
+def test_the_types_whose_schemas_the_service_has_are_listed() -> None:
+    (listed,) = re.findall(r"The service has schemas of ([\w\s,]+)\. For any", GUIDE)
+    types = load(SHELF)
+    needed = {name for name, declared in types.items() if name not in declared.schemas}
+    parts = {part.type for declared in types.values() for part in declared.parts}
+
+    assert {*re.findall(r"[A-Z]\w+", listed)} == needed | parts
+
+
+def test_the_first_page_names_every_type_of_the_shelf() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (named,) = re.findall(
+        r"\*\*Resource types are plugins\*\*: (.*?), each enabled", readme, re.DOTALL
+    )
+
+    assert {*re.findall(r"[A-Z]\w+", named)} == {*load(SHELF)}

@@ -12,8 +12,10 @@ from fhirpub_hl7v2.mapping.reports import Report
 from tests.canned import (
     BASE,
     Canned,
+    conflicting,
     created,
     different,
+    erased,
     found,
     issue,
     outcome,
@@ -72,8 +74,18 @@ async def test_a_report_with_other_content_is_looked_up_and_revised() -> None:
     assert service.calls[2].headers["If-Match"] == 'W/"7"'
 
 
+async def test_what_was_erased_is_refused_and_not_looked_up() -> None:
+    service = Canned(erased())
+
+    delivery = await deliver(service.publisher, report())
+
+    assert (delivery.result, delivery.reason) == ("refused", "409 Conflict")
+    assert [each["code"] for each in delivery.issues] == ["deleted"]
+    assert paths(service) == [("POST", "/$register")]
+
+
 async def test_a_conflict_is_looked_up_too() -> None:
-    service = Canned(response(409), found(stored()), response(200, ETag='W/"2"'))
+    service = Canned(conflicting(), found(stored()), response(200, ETag='W/"2"'))
 
     assert (await deliver(service.publisher, report())).result == "revised"
 

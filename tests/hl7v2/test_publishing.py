@@ -15,12 +15,13 @@ from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub_hl7v2.__main__ import main
 from fhirpub_hl7v2.delivery import Delivery, Result
 from fhirpub_hl7v2.publishing import _print, _publish_all, map_all
-from tests.canned import issue, stored
+from tests.canned import conflicting, issue, stored
 from tests.hl7v2.answering import CREATED, granting, requests_of, service_at
 from tests.hl7v2.messages import SETTINGS, message, obr, obx, pid
 
 WRONG = message(pid())
 REFUSED = Reply(status=403)
+CONFLICT = Reply(status=409, body=conflicting().body)
 
 
 @pytest.fixture
@@ -55,8 +56,8 @@ def test_a_report_of_a_later_state_has_a_status_of_its_own(receiver: Receiver) -
     resource = stored(status="entered-in-error")
     page = Reply(status=200, body=json.dumps({"entry": [{"resource": resource}]}).encode())
 
-    assert status_of(receiver, message(), Reply(status=409), page) == 3
-    assert status_of(receiver, message() + message(), REFUSED, Reply(status=409), page) == 3
+    assert status_of(receiver, message(), CONFLICT, page) == 3
+    assert status_of(receiver, message() + message(), REFUSED, CONFLICT, page) == 3
 
 
 def test_what_cannot_be_published_stops_no_other(receiver: Receiver) -> None:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from fhirpub.plugin_api import ResourceType
+from fhirpub.plugin_api import CompositionEvents, ResourceType
+from fhirpub.webhooks.management.event_types import EventTypes
 from fhirpub_devicerequest import DEVICE_REQUEST
 from fhirpub_diagnosticreport.rules import DIAGNOSTIC_REPORT
 from fhirpub_documentreference import DOCUMENT_REFERENCE
@@ -142,6 +143,15 @@ def test_what_says_which_resource_it_is_cannot_be_updated(shelved: Shelved) -> N
     assert declared.updatable.isdisjoint(
         {part.referred_by.partition(".")[0] for part in declared.parts}
     )
+
+
+@every_type
+def test_endpoints_can_subscribe_to_its_events_and_to_no_others(shelved: Shelved) -> None:
+    emitted = shelved.declared.events
+    assert isinstance(emitted, CompositionEvents)
+    known = [one for one in EventTypes.of([shelved.declared]).all if one.resource]
+
+    assert {one.name.partition(".")[0] for one in known} == {emitted.composition}
 
 
 @every_type

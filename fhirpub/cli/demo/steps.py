@@ -1,4 +1,4 @@
-"""The steps of the demo over HTTP: the life of a report, and one resource of each other type."""
+"""The steps of the demo over HTTP: the life of a report, and resources of other types."""
 
 from __future__ import annotations
 

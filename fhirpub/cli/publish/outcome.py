@@ -58,11 +58,12 @@ def outcome_of(
     body = json_of(answer)
     if answer.code != HTTPStatus.CREATED:
         status = f"{answer.code} {answer.reason}"
+        issues = issues_of(body)
         return Outcome(
             file=file,
-            result="other content" if answer.code == HTTPStatus.CONFLICT else "refused",
+            result=_result_of_refusal(answer.code, issues),
             type_name=type_name,
-            issues=issues_of(body),
+            issues=issues,
             reason=f"{status}{_way_out(answer.code)}",
             line=line,
             status=answer.code,
@@ -89,6 +90,13 @@ def _result(answer: HTTPResponse) -> Result:
     if answer.headers.get("Idempotent-Content") == "different":
         return "other content"
     return "replayed" if answer.headers.get("Idempotent-Replayed") == "true" else "created"
+
+
+def _result_of_refusal(status: int, issues: list[dict[str, Any]]) -> Result:
+    """Return which kind of refusal it is: what was erased has no content, and gets none."""
+    is_conflict = status == HTTPStatus.CONFLICT
+    has_other = is_conflict and any(issue.get("code") == "duplicate" for issue in issues)
+    return "other content" if has_other else "refused"
 
 
 def _way_out(status: int) -> str:

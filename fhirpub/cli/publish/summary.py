@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from fhirpub.cli.printing import as_text, print_json, print_table
+from fhirpub.cli.printing import as_text, counted, print_json, print_table
 from fhirpub.cli.publish.outcome import EXIT_STATUS, Outcome
 
 _ADVICE = "Use another identifier for another report; send a correction by PATCH or $revise."
@@ -40,7 +40,7 @@ def _heading(outcome: Outcome) -> str:
 def _company(outcome: Outcome) -> str:
     """Return how many resources of each type came with the report."""
     counts = Counter(entry["reference"].partition("/")[0] for entry in outcome.entries)
-    listed = ", ".join(f"{count} {type_name}" for type_name, count in counts.items())
+    listed = ", ".join(counted(count, type_name) for type_name, count in counts.items())
     return f", with {listed}" if listed else ""
 
 

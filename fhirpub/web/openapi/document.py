@@ -248,7 +248,8 @@ _MEANINGS = {
     404: "There is nothing under this address, for this tenant.",
     406: "No format is spoken here that the client accepts.",
     408: "The body took too long; it may be sent again.",
-    409: "The identifier is registered with other content, and the operator has this refused.",
+    409: "The identifier is registered with other content, and the operator has this refused; or "
+    "what had it was erased.",
     412: "The resource has not the version that the conditions name.",
     413: "The body, or a document in it, is too large.",
     415: "The body is of a type, or in a content coding, that is not read here.",

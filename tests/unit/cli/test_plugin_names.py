@@ -44,6 +44,7 @@ def test_a_plugin_without_a_type_has_no_name_that_is_installed() -> None:
     said = refused("diagnosticreport", "--hook", "commands")
 
     assert said.startswith("a plugin diagnosticreport is already installed: ")
+    assert said.endswith("; use that one, or create one of another type or name")
 
 
 @pytest.mark.parametrize("place", ["fhirpub_procedure", "x/fhirpub_procedure"])

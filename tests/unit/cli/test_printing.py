@@ -8,7 +8,7 @@ import json
 import click
 import pytest
 
-from fhirpub.cli.printing import as_text, is_terminal, print_record, print_table
+from fhirpub.cli.printing import as_text, counted, is_terminal, print_record, print_table
 
 RECORDS = [
     {"id": "1", "created_at": "now", "disabled": False, "scopes": ["a", "b"]},
@@ -77,6 +77,21 @@ def test_what_others_wrote_does_not_speak_to_the_terminal(
 )
 def test_a_value_is_what_people_read(value: object, text: str) -> None:
     assert as_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        *(
+            (1, "report", "1 report"),
+            (0, "report", "0 reports"),
+            (1_200, "report", "1,200 reports"),
+        ),
+        *((1, "ImagingStudy", "1 ImagingStudy"), (2, "ImagingStudy", "2 ImagingStudies")),
+    ],
+)
+def test_of_one_thing_the_noun_is_singular(number: int, noun: str, text: str) -> None:
+    assert counted(number, noun) == text
 
 
 def test_headings_are_bold_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,8 +120,8 @@ async def test_the_same_content_would_be_answered_as_at_first(store: SqliteStore
 
     found = await verdict(store, tried(store, register_body("R-1")))
 
-    said = f"{TYPE}/{first.id} has this identifier with the same content: its first answer would"
-    assert found == [("information", f"{said} return")]
+    said = f"{TYPE}/{first.id} has this identifier with the same content: its first answer"
+    assert found == [("information", f"{said} would be returned")]
 
 
 @pytest.mark.parametrize(("setting", "severity"), [("conflict", "error"), ("replay", "warning")])
@@ -138,7 +138,7 @@ async def test_other_content_is_named_with_what_differs(
     assert found == severity
     assert f"{TYPE}/{first.id}" in said
     assert "conclusion" in said
-    assert said.endswith(". Its first answer would return") is (setting == "replay")
+    assert said.endswith(". Its first answer would be returned") is (setting == "replay")
 
 
 async def test_wrong_content_of_a_known_identifier_is_only_what_was_found(

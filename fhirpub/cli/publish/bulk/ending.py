@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from fhirpub.cli.printing import print_json, print_table
+from fhirpub.cli.printing import counted, print_json, print_table
 from fhirpub.cli.publish.bulk.run import Ending
 
 _INTERRUPTED = 130
@@ -33,7 +33,7 @@ def _print_words(ending: Ending) -> None:
     tally = ending.tally
     results = [f"{tally.results[name]:,} {name}" for name in _RESULTS if tally.results[name]]
     click.echo(
-        f"{tally.total:,} reports in {tally.seconds:,.1f} s ({tally.rate:,.0f}/s)"
+        f"{counted(tally.total, 'report')} in {tally.seconds:,.1f} s ({tally.rate:,.0f}/s)"
         f"{': ' if results else ''}{', '.join(results)}"
     )
     if ending.skipped:
@@ -57,8 +57,12 @@ def _row(cause: dict[str, Any]) -> dict[str, Any]:
 
 def _what_is_left(ending: Ending) -> str:
     start = "Interrupted" if ending.interrupted else "Stopped"
-    left = "some reports are" if ending.left is None else f"about {ending.left:,} reports are"
-    return f"{start}: {left} left. Run the same command again: nothing is published twice."
+    if ending.left is None:
+        left = "some reports are"
+    else:
+        left = f"about {counted(ending.left, 'report')} {'is' if ending.left == 1 else 'are'}"
+    how = " with --resume" if ending.has_report else ""
+    return f"{start}: {left} left. Run the same command again{how}: nothing is published twice."
 
 
 def _record(ending: Ending) -> dict[str, Any]:

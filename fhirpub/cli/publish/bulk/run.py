@@ -46,13 +46,17 @@ class Options:
 
 @dataclass(slots=True)
 class Ending:
-    """How a load ended: completely, by a failure, or by a signal."""
+    """How a load ended: completely, by a failure, or by a signal.
+
+    One that ``has_report`` goes on where it was, by ``--resume``.
+    """
 
     tally: Tally
     skipped: int = 0
     left: int | None = None
     failure: click.ClickException | None = None
     interrupted: bool = False
+    has_report: bool = False
 
 
 def load_all(service: Service, sources: list[Source], options: Options) -> Ending:
@@ -82,7 +86,7 @@ class _Run:
         reading = Reading(self.service.limit, self.stopped.is_set, expected.read)
         items = _counted(self.sources, reading, expected)
         intake = Intake(items, self.service, self.stopped, self.done.has)
-        ending = Ending(self.tally)
+        ending = Ending(self.tally, has_report=self.report is not None)
         expected.start()
         async with interruptible(self._stop) as was_interrupted:
             try:

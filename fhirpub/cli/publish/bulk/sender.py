@@ -18,7 +18,7 @@ from fhirpub.cli.publish.retries import PAUSES, Answered
 SendGroup = Callable[[Sequence[Registration]], AsyncGenerator[Answered, None]]
 """Sends a group of registrations and yields their responses in the same order, each at once."""
 _NOT_SERVED = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
-_ADVICE = "Run the same command again when this is settled."
+_ADVICE = "Wait for that time before you continue."
 
 
 class NoneAccepted(click.ClickException):

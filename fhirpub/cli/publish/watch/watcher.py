@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from fhirpub.cli.printing import counted
 from fhirpub.cli.publish.bulk.connections import Connections, connections
 from fhirpub.cli.publish.bulk.intake import Intake
 from fhirpub.cli.publish.bulk.items import Item
@@ -109,8 +110,9 @@ class _Watcher:
             reason = problem.message
         else:
             reason = f"{self.folder.path}: {problem.strerror}"
-        waiting = self.folder.waiting()
-        note(f"{reason}\n{waiting} reports wait in {SENDING}; trying again in {pause:g} s")
+        number = self.folder.waiting()
+        waiting = f"{counted(number, 'report')} {'waits' if number == 1 else 'wait'}"
+        note(f"{reason}\n{waiting} in {SENDING}; trying again in {pause:g} s")
         await self._sleep(pause)
 
     async def _sleep(self, seconds: float) -> None:

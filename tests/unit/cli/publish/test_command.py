@@ -19,6 +19,7 @@ LOCATION = f"{ADDRESS}/_history/1"
 ISSUE = {"severity": "warning", "code": "invalid", "diagnostics": "odd", "expression": ["a.b"]}
 CODED = {**ISSUE, "diagnostics": "bad", "details": {"coding": [{"code": "element-required"}]}}
 OUTCOME = {"resourceType": "OperationOutcome", "issue": [ISSUE, CODED]}
+DUPLICATE = {**OUTCOME, "issue": [{**ISSUE, "code": "duplicate"}, CODED]}
 PUBLISHED = (
     201,
     {"Location": LOCATION},
@@ -145,13 +146,13 @@ def test_json_reports_other_content(run: Any, stub: Any, report: str) -> None:
 
 
 def test_a_conflict_has_the_exit_status_of_other_content(run: Any, stub: Any, report: str) -> None:
-    stub.answers = [(409, {}, OUTCOME)]
+    stub.answers = [(409, {}, DUPLICATE)]
 
     done = run("publish", report, "--url", stub.address, **CREDENTIALS)
 
     assert done.returncode == 3
     assert done.stderr.splitlines()[1:3] == [
-        "  warning      a.b: odd  (invalid)",
+        "  warning      a.b: odd  (duplicate)",
         "  warning      a.b: bad  (element-required)",
     ]
 
@@ -264,7 +265,7 @@ def test_a_file_that_cannot_be_sent_does_not_stop_the_others(
     ]
 
 
-@pytest.mark.parametrize("worst", [(409, {}, OUTCOME), (201, DIFFERENT, PUBLISHED[2])])
+@pytest.mark.parametrize("worst", [(409, {}, DUPLICATE), (201, DIFFERENT, PUBLISHED[2])])
 def test_of_several_files_the_highest_exit_status_counts(
     run: Any, stub: Any, report: str, tmp_path: Path, worst: Any
 ) -> None:

@@ -22,6 +22,7 @@ from fhirpub.config.settings import Config, FhirConfig
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
+from tests.erasing import Operator
 from tests.panels import panel, result, specimen
 
 FILES = {
@@ -113,7 +114,7 @@ def test_results_are_published_with_their_report_and_counted(
     done = publish(run, lab, "panel.json")
     again = json.loads(publish(run, lab, "panel.json", "--json").stdout)
 
-    assert done.stdout.partition("\n")[0].endswith(" version 1, with 1 Specimen, 2 Observation")
+    assert done.stdout.partition("\n")[0].endswith(" version 1, with 1 Specimen, 2 Observations")
     assert [entry["name"] for entry in again["entries"]] == ["specimen", *["observation"] * 2]
     assert lab.get(f"/fhir/r4/{again['entries'][1]['reference']}").status == 200
 
@@ -130,6 +131,39 @@ def test_other_content_that_the_service_refuses_has_the_same_status(
 
     assert done.returncode == 3
     assert "has this identifier with OTHER content: what you sent was not stored" in done.stderr
+
+
+ERASED = "which had this identifier, was erased: it cannot be registered again"
+
+
+def test_what_was_erased_is_refused_without_advice_to_correct_it(
+    run: Any, service: RunningService, lab: Integrator, files: None
+) -> None:
+    erase_the_first(run, service, lab)
+
+    done = publish(run, lab, "first.json")
+
+    assert done.returncode == 1
+    heading, issue = done.stderr.splitlines()
+    assert heading == "Error: first.json: refused: 409 Conflict"
+    assert issue.endswith(f"{ERASED}  (identifier-erased)")
+
+
+def test_a_load_counts_what_was_erased_as_refused(
+    run: Any, service: RunningService, lab: Integrator, files: None
+) -> None:
+    erase_the_first(run, service, lab)
+
+    done = publish(run, lab, ".")
+
+    assert done.returncode == 1
+    assert done.stdout.partition("\n")[0].endswith("/s): 3 refused")
+
+
+def erase_the_first(run: Any, service: RunningService, lab: Integrator) -> None:
+    """Publish the first file, and erase what it published."""
+    published = json.loads(publish(run, lab, "first.json", "--json").stdout)
+    Operator(service, lab).erase(f"DiagnosticReport/{published['id']}")
 
 
 def test_a_wrong_secret_is_reported_as_such(run: Any, lab: Integrator, files: None) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.publish.outcome import EXIT_STATUS, Outcome, outcome_of
 from fhirpub.cli.publish.retries import Answered
-from tests.canned import BASE, issue, outcome, response
+from tests.canned import BASE, conflicting, erased, issue, outcome, response
 
 
 def created(**headers: str) -> Outcome:
@@ -50,7 +51,7 @@ def test_headers_name_a_repetition(headers: dict[str, str], result: str) -> None
 @pytest.mark.parametrize(
     ("status", "result", "reason"),
     [
-        (409, "other content", "409 Conflict"),
+        (409, "refused", "409 Conflict"),
         (400, "refused", "400 Bad Request"),
         (200, "refused", "200 OK"),
         (
@@ -73,6 +74,21 @@ def test_what_is_not_created_is_refused_with_its_issues(
     assert (found.result, found.reason, found.status) == (result, reason, status)
     assert [each["expression"] for each in found.issues] == [["x.y"]]
     assert (found.id, found.version, found.location) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"), [(conflicting(), "other content"), (erased(), "refused")]
+)
+def test_of_conflicts_a_duplicate_alone_is_other_content(
+    answer: HTTPResponse, result: str
+) -> None:
+    assert outcome_of(Answered(answer, 1), "a.json", "Patient").result == result
+
+
+def test_a_duplicate_without_a_conflict_is_refused() -> None:
+    duplicate = outcome({**issue("a"), "code": "duplicate"})
+
+    assert outcome_of(Answered(response(400, duplicate), 1), "a", "Patient").result == "refused"
 
 
 def test_of_several_results_other_content_counts_most() -> None:

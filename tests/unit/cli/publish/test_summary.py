@@ -105,7 +105,7 @@ def test_the_resources_that_came_with_a_report_are_counted_by_type(
 
     print_outcome(outcome(entries=entries), as_json=False, is_only=True)
 
-    assert capsys.readouterr().out.endswith(", with 2 Observation, 1 Patient\n")
+    assert capsys.readouterr().out.endswith(", with 2 Observations, 1 Patient\n")
 
 
 def test_a_name_of_a_file_sends_nothing_to_the_terminal(

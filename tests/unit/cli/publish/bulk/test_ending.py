@@ -57,6 +57,12 @@ def test_results_are_counted_in_one_order(capsys: pytest.CaptureFixture[str]) ->
     assert err == ""
 
 
+def test_one_report_is_named_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = printed(capsys, Ending(tally("created")))
+
+    assert out.startswith("1 report in ")
+
+
 def test_each_result_has_its_number(capsys: pytest.CaptureFixture[str]) -> None:
     results: tuple[Result, ...] = get_args(Result)
 
@@ -90,6 +96,14 @@ def test_a_load_without_a_problem_lists_no_causes(capsys: pytest.CaptureFixture[
             ),
         ),
         ({"left": 0, "interrupted": True}, "Interrupted: about 0 reports are left."),
+        ({"left": 1, "interrupted": True}, "Interrupted: about 1 report is left."),
+        (
+            {"left": 2, "interrupted": True, "has_report": True},
+            (
+                "Interrupted: about 2 reports are left. Run the same command again with --resume: "
+                "nothing is published twice.\n"
+            ),
+        ),
         ({"left": 5}, ""),
     ],
 )

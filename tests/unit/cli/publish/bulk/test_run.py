@@ -91,6 +91,14 @@ def test_each_outcome_is_in_the_report(stub: Any, lines: Path, tmp_path: Path) -
     ]
 
 
+def test_only_a_load_with_a_report_can_be_resumed(stub: Any, lines: Path, tmp_path: Path) -> None:
+    stub.answers = [PUBLISHED] * 6
+
+    endings = [load(stub, lines), load(stub, lines, report=tmp_path / "report")]
+
+    assert [ending.has_report for ending in endings] == [False, True]
+
+
 def test_a_load_that_is_resumed_leaves_out_what_is_published(
     stub: Any, lines: Path, tmp_path: Path
 ) -> None:

@@ -101,7 +101,7 @@ def test_a_quota_that_is_used_up_ends_the_load_with_its_time() -> None:
     headers = {"Retry-After": "3600"}
 
     assert refusal(429, OUTCOME, **headers) == (
-        "a quota is used up for 3600 s: why\nRun the same command again when this is settled."
+        "a quota is used up for 3600 s: why\nWait for that time before you continue."
     )
 
 

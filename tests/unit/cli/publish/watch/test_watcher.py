@@ -109,7 +109,7 @@ async def test_what_cannot_be_accepted_waits_and_is_tried_again(
     await watch(stub.address, folder, lambda: bool(done(folder)))
 
     notes = capsys.readouterr().err
-    assert f"\n1 reports wait in {SENDING}; trying again in 0.001 s\n" in notes
+    assert f"\n1 report waits in {SENDING}; trying again in 0.001 s\n" in notes
     assert done(folder) == ["a.json"]
 
 
