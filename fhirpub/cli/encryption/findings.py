@@ -72,7 +72,7 @@ def _unreadable(
 
 
 def _found_beside(missing: Sequence[str], source: KeySource) -> Iterator[Finding]:
-    """Name the file in which a missing key is: the one next to the store is left out too easily."""
+    """Name the file next to the store if a missing key is in it: it is easily left out."""
     for name in missing:
         if file := source.unused_file_with(name):
             place = source.file or KEYS_VARIABLE
