@@ -52,7 +52,11 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
 
     It can be interrupted and repeated: data that the target already has is compared, not written
     again. The source is the store of the configuration; it is only read, except that its waiting
-    audit records are sealed. `fhirpub migrate` is the older name of this command.
+    audit records are sealed. A SQLite file that does not exist is created, with its folder.
+
+    A store of an older release is upgraded before it is read, and that release can use neither it
+    nor the copy: make the backup before an upgrade with the older release. `fhirpub migrate` is
+    the older name of this command.
     """
     other = _other(config, target)
     line = ProgressLine(at_once=True)

@@ -206,6 +206,7 @@ def test_a_store_of_an_older_release_is_reported_and_not_upgraded(
         "which the first start of this release, or another command of it, upgrades to"
         in (finding["text"])
     )
+    assert "make a backup with the older release, or copy the stopped store" in finding["text"]
 
 
 def mark_as_older(url: str) -> None:
