@@ -258,12 +258,13 @@ class NotAuthenticated(FhirpubError):
 
 
 class NotPermitted(FhirpubError):
-    """The token is good but lacks the right (D-23)."""
+    """The token is good but lacks the right (D-23), which ``scope`` would give if it is named."""
 
     details = RequestProblem.SCOPE_MISSING
 
-    def __init__(self) -> None:
-        super().__init__("the access token has no scope for this")
+    def __init__(self, scope: str = "") -> None:
+        super().__init__(f"the access token has no scope for this{scope and f': {scope}'}")
+        self.scope = scope
 
 
 class Throttled(FhirpubError):
@@ -315,8 +316,7 @@ class TokenRefused(FhirpubError):
         self, error: str, description: str, *, challenge: bool = False, client: str = ""
     ) -> None:
         super().__init__(description)
-        self.error = error
-        self.client = client  # as it claims to be
+        self.error, self.client = error, client  # as it claims to be
         self.challenge = challenge  # it tried HTTP Basic, and must be answered in kind
 
 

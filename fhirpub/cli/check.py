@@ -148,9 +148,10 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
 def _upgrade(state: UpgradeNeeded) -> Finding:
     text = (
         f"has schema version {state.found}, which the first start of this release, or another"
-        f" command of it, upgrades to {state.own}: make a backup, which alone leads back, and see"
-        " in the changelog whether processes of the older release may go on; the rest is"
-        " not checked"
+        f" command of it, upgrades to {state.own}. Before that, make a backup with the older"
+        " release, or copy the stopped store: nothing else leads back, and `fhirpub transfer` of"
+        " this release upgrades the store, too. See in the changelog whether processes of the"
+        " older release may go on. The rest is not checked"
     )
     return warning("store", text)
 

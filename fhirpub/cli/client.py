@@ -28,8 +28,7 @@ from fhirpub.fhir.strict_json import loads
 _SHOWN_ONCE = "The secret is shown only once: store it in a safe place."
 _SEND_LINK = "The link is shown only once and works once: send it to that person only."
 _SIGNS_IN_ELSEWHERE = (
-    "The person signs in at the provider of [console] oidc_issuer. For a passkey as well: "
-    "fhirpub client invite {}"
+    "The person signs in at the provider of [console] oidc_issuer. For a passkey as well:"
 )
 _SECRETS_STAY = "Its secrets stay as they are: `fhirpub client rotate` creates a new one."
 
@@ -169,7 +168,8 @@ def add_person(tenant_id: str, target: Target, *, as_json: bool, **given: Any) -
     added = target.call(persons.ADD, tenant=tenant_id, **given)
     _warn_of_empty(given["scopes"])
     is_invited = "url" in added
-    note = _SEND_LINK if is_invited else _SIGNS_IN_ELSEWHERE.format(added["client_id"])
+    invite_too = target.repeated(f"fhirpub client invite {added['client_id']}")
+    note = _SEND_LINK if is_invited else f"{_SIGNS_IN_ELSEWHERE} {invite_too}"
     then = "\n".join([*target.notes, note])
     print_record("Person added.", added, as_json=as_json, then=then)
 
@@ -211,7 +211,8 @@ def list_(tenant_id: str | None, target: Target, *, as_json: bool) -> None:
     The last use is recorded at most once an hour for each client.
     """
     records = target.call(clients.LIST, tenant=tenant_id)
-    print_table(records, as_json=as_json, empty="No clients yet: fhirpub client add --tenant ID")
+    following = target.repeated("fhirpub client add --tenant ID --scope SCOPE")
+    print_table(records, as_json=as_json, empty=f"No clients yet: {following}")
 
 
 @client.command()

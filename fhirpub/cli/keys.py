@@ -21,9 +21,8 @@ def keys() -> None:
 def list_(target: Target, *, as_json: bool) -> None:
     """List the keys of this environment, oldest first, without their private parts."""
     records = target.call(operations.LIST)
-    print_table(
-        records, as_json=as_json, empty="No keys yet: the first `fhirpub serve` creates one"
-    )
+    empty = "No keys yet: the first `fhirpub check` or `fhirpub serve` creates one"
+    print_table(records, as_json=as_json, empty=empty)
 
 
 @keys.command()

@@ -32,7 +32,8 @@ def add(name: str, key: str | None, target: Target, *, as_json: bool) -> None:
         added = target.call(tenants.ADD, name=name)
     else:
         added = target.call(tenants.PUT, key=key, name=name)
-    following = f"Next, add credentials: fhirpub client add --tenant {added['id']}"
+    command = f"fhirpub client add --tenant {added['id']} --scope system/DiagnosticReport.cruds"
+    following = f"Next, add credentials: {target.repeated(command)}"
     print_record(
         "Tenant added." if key is None else "Tenant saved.",
         {"id": added["id"], "name": added["name"]},
@@ -47,7 +48,8 @@ def add(name: str, key: str | None, target: Target, *, as_json: bool) -> None:
 def list_(target: Target, *, as_json: bool) -> None:
     """List all organizations, oldest first."""
     records = target.call(tenants.LIST)
-    print_table(records, as_json=as_json, empty='No tenants yet: fhirpub tenant add "Lab Uno"')
+    following = target.repeated('fhirpub tenant add "Lab Uno"')
+    print_table(records, as_json=as_json, empty=f"No tenants yet: {following}")
 
 
 @tenant.command()

@@ -52,7 +52,11 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
 
     It can be interrupted and repeated: data that the target already has is compared, not written
     again. The source is the store of the configuration; it is only read, except that its waiting
-    audit records are sealed. `fhirpub migrate` is the older name of this command.
+    audit records are sealed. A SQLite file that does not exist is created, with its folder.
+
+    A store of an older release is upgraded before it is read, and that release can use neither it
+    nor the copy: make the backup before an upgrade with the older release. `fhirpub migrate` is
+    the older name of this command.
     """
     other = _other(config, target)
     line = ProgressLine(at_once=True)
@@ -75,11 +79,11 @@ def transfer(target: str, config: Config, *, as_json: bool) -> None:
         print_json(summary)
         return
     click.echo(
-        f"All {progress.seen:,} versions are in the other store: {progress.copied:,} copied, "
+        f"{_all_versions(progress.seen)} in the other store: {progress.copied:,} copied, "
         f"{progress.there:,} already there and equal."
     )
     if progress.deliveries:
-        click.echo(f"{progress.deliveries:,} webhook deliveries were new or changed.")
+        click.echo(f"Webhook deliveries that were new or changed: {progress.deliveries:,}.")
     if key_source(config).read() and not key_source(other).read():
         click.echo(
             "The secrets in the other store are encrypted under the key of this one: name its "
@@ -159,6 +163,12 @@ class _Rate:
         """Return the progress in words."""
         rate = progress.seen / max(time.monotonic() - self._began, 0.001)
         left = max(progress.total - progress.seen, 0) / max(rate, 0.001)
+        versions = "version" if progress.total == 1 else "versions"
         return (
-            f"{progress.seen:,} of {progress.total:,} versions, {rate:,.0f}/s, {left:,.0f} s left"
+            f"{progress.seen:,} of {progress.total:,} {versions}, {rate:,.0f}/s, "
+            f"{left:,.0f} s left"
         )
+
+
+def _all_versions(count: int) -> str:
+    return "The only version is" if count == 1 else f"All {count:,} versions are"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config
-from fhirpub.encryption.cipher import KEY_BYTES, KEYS_VARIABLE
+from fhirpub.encryption.cipher import KEY_BYTES, KEYS_VARIABLE, name_of
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.plugin_api import KeyProvider
 from fhirpub.runtime.logging import logger
@@ -90,6 +90,18 @@ class KeySource:
         if self._beside is not None and _exists(self._beside):
             return self._read(self._beside)
         return ()
+
+    def unused_file_with(self, name: str) -> Path | None:
+        """Return the file ``beside`` if the keys come from elsewhere, and it has a key of a name.
+
+        It is left from when no other place was configured; None if it cannot be read.
+        """
+        if not self.is_configured or self._beside is None or self.file == self._beside:
+            return None
+        with suppress(ConfigurationError, SecretsUnavailable):
+            if _exists(self._beside) and name in map(name_of, self._read(self._beside)):
+                return self._beside
+        return None
 
     def create(self) -> tuple[bytes, ...]:
         """Create the file ``beside`` with a new key, for its owner's eyes only; return its keys.

@@ -60,7 +60,7 @@ class RequestProblem(Problem):
         "scope-missing",
         "forbidden",
         "The token is valid but lacks the scope that this request needs.",
-        "Request a token with the scope. If the client does not have it, ask the operator.",
+        "Request a token with the scope in the diagnostics, or ask the operator for it.",
     )
     ADDRESS_UNKNOWN = (
         "address-unknown",

@@ -84,10 +84,15 @@ def _number(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' if count > 1 else ''}"
 
 
+FIND_KEY = (
+    "put the file that has it back, or name its copy in [storage] keys_file; where other keys are "
+    "named, add its line below theirs; a new key cannot decrypt them"
+)
+
+
 def missing_key(secrets: Sequence[StoredSecret]) -> ConfigurationError:
     """Return an error about secrets whose key is not here, with what to do."""
     return ConfigurationError(
         f"{in_words(secrets)} in the store cannot be decrypted: the key {key_names(secrets)} "
-        "is not here; put the file that has it back, or name its copy in [storage] keys_file; "
-        "a new key cannot decrypt them"
+        f"is not here; {FIND_KEY}"
     )

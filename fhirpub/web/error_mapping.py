@@ -182,9 +182,10 @@ def headers_for(problem: BaseException) -> dict[str, str]:
 
 
 def _token_error(problem: errors.NotAuthenticated | errors.NotPermitted) -> str:
-    """Return what is wrong with the token, if one was sent (RFC 6750, 3.1)."""
+    """Return what is wrong with the token, if one was sent (RFC 6750, 3 and 3.1)."""
     if isinstance(problem, errors.NotPermitted):
-        return f', error="insufficient_scope", error_description="{problem}"'
+        scope = f', scope="{problem.scope}"' if problem.scope else ""
+        return f', error="insufficient_scope", error_description="{problem}"{scope}'
     if not problem.token_sent:  # then the header names no error
         return ""
     return f', error="invalid_token", error_description="{problem}"'

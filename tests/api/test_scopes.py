@@ -72,8 +72,46 @@ def test_a_token_without_the_scope_is_challenged_as_such(client_with: ClientWith
     challenge = answer.headers["www-authenticate"]
     assert challenge == (
         'Bearer realm="fhirpub", error="insufficient_scope", '
-        'error_description="the access token has no scope for this"'
+        'error_description="the access token has no scope for this: system/DiagnosticReport.c", '
+        'scope="system/DiagnosticReport.c"'
     )
+
+
+def named_scope(answer: Answer) -> str:
+    """Return the scope that a refusal names in its challenge."""
+    assert answer.status == 403
+    return answer.headers["www-authenticate"].partition(' scope="')[2].rstrip('"')
+
+
+def test_a_refused_search_names_its_scope(client_with: ClientWith) -> None:
+    assert named_scope(client_with("c").get(BASE)) == "system/DiagnosticReport.s"
+
+
+def test_a_refused_search_of_the_audit_trail_names_its_scope(client_with: ClientWith) -> None:
+    answer = client_with("cruds").get("/fhir/r4/AuditEvent")
+
+    assert named_scope(answer) == "system/AuditEvent.s"
+
+
+def test_a_refused_condition_of_create_names_both_rights(client_with: ClientWith) -> None:
+    assert named_scope(create(client_with("c"))) == "system/DiagnosticReport.cs"
+
+
+def test_a_refused_include_names_both_rights(client_with: ClientWith) -> None:
+    answer = client_with("s").get(f"{BASE}?_include=DiagnosticReport:patient")
+
+    assert named_scope(answer) == "system/DiagnosticReport.rs"
+
+
+@pytest.mark.parametrize(
+    ("method", "scope"), [("GET", "webhooks.read"), ("POST", "webhooks.write")]
+)
+def test_a_refusal_about_webhooks_names_the_scope(
+    client_with: ClientWith, method: str, scope: str
+) -> None:
+    answer = client_with("cruds").request(method, "/webhooks/v1/endpoints", b"{}")
+
+    assert named_scope(answer) == scope
 
 
 @pytest.mark.parametrize(("letters", "status"), [("cr", 403), ("crs", 200)])

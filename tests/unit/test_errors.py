@@ -161,6 +161,11 @@ def test_a_search_beyond_its_budget_is_too_costly() -> None:
             "Patient/1 has this identifier with other content",
         ),
         (NotPermitted(), "scope-missing", "the access token has no scope for this"),
+        (
+            NotPermitted("webhooks.read"),
+            "scope-missing",
+            "the access token has no scope for this: webhooks.read",
+        ),
         (Throttled(retry_after=5), "rate-limited", "too many requests, try again in 5 s"),
         (
             QuotaExceeded("q", retry_after=5),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,13 +16,13 @@ import click
 from fhirpub.administration.execution import execute
 from fhirpub.administration.operation import Operation
 from fhirpub.app.administration import open_administration
-from fhirpub.app.stores import key_file
+from fhirpub.app.stores import key_file, sqlite_file
 from fhirpub.cli.administration.remote import open_remote
 from fhirpub.cli.options import Command, read_config, with_config_file
 from fhirpub.cli.printing import is_terminal
 from fhirpub.config.loader import variable
 from fhirpub.config.settings import Config
-from fhirpub.errors import InvalidContent
+from fhirpub.errors import ConfigurationError, InvalidContent
 
 T = TypeVar("T")
 _URL_VARIABLE = "FHIRPUB_ADMIN_URL"
@@ -54,6 +55,7 @@ class Target:
     def __init__(self, config_file: Path | None, url: str, key: Path | None) -> None:
         self._config_file = config_file
         self._key = key
+        self._url_option = url
         self.url = url or variable(_URL_VARIABLE)
         self.notes: list[str] = []
         """What an operator has to know besides the result."""
@@ -90,6 +92,8 @@ class Target:
     @asynccontextmanager
     async def _open(self, *, creates_store: bool) -> Any:
         config = self.config
+        if not creates_store:
+            self._require_store(config)
         key = key_file(config)
         is_new = key is not None and not key.exists()
         async with open_administration(config, create=creates_store) as administration:
@@ -100,6 +104,31 @@ class Target:
             yield call
         if is_new and key is not None and key.exists():
             self.notes.append(f"Created {key}, the key of the secrets in the store: keep a copy.")
+
+    def _require_store(self, config: Config) -> None:
+        """Raise ConfigurationError if there is no SQLite file: often --config was forgotten."""
+        file = sqlite_file(config)
+        try:
+            if file is None or file.exists():
+                return
+        except OSError as problem:
+            text = f"[storage] url: {file} cannot be opened: {problem.strerror}"
+            raise ConfigurationError(text) from None
+        place = f"[storage] url: there is no store at {file.absolute()}"
+        if self._config_file is None:
+            raise ConfigurationError(f"{place}: name the file of the settings with --config")
+        raise ConfigurationError(f"{place}: correct the url, or create it by `fhirpub check`")
+
+    def repeated(self, command: str) -> str:
+        """Return a command with the options by which it acts on the same store or service."""
+        words = [command]
+        if self._config_file is not None:
+            words.append(f"--config {shlex.quote(str(self._config_file))}")
+        if self._url_option:
+            words.append(f"--admin-url {shlex.quote(self._url_option)}")
+        if self._key is not None:
+            words.append(f"--admin-key {shlex.quote(str(self._key))}")
+        return " ".join(words)
 
 
 def with_target(command: Command) -> Command:

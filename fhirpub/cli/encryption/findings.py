@@ -8,9 +8,9 @@ from fhirpub.app.secret_checks import RESEAL
 from fhirpub.app.stores import key_source, open_store
 from fhirpub.cli.advice.finding import Finding
 from fhirpub.config.settings import Config
-from fhirpub.encryption.cipher import NO_KEY, State
+from fhirpub.encryption.cipher import KEYS_VARIABLE, NO_KEY, State, key_name_in
 from fhirpub.encryption.keys import KeySource
-from fhirpub.storage.reencryption import in_words, key_names, state_of
+from fhirpub.storage.reencryption import FIND_KEY, in_words, key_names, state_of
 from fhirpub.storage.secret_contract import StoredSecret
 
 _SUBJECT = "secrets"
@@ -26,7 +26,12 @@ async def find_secrets(config: Config, *, created: bool) -> AsyncIterator[Findin
     async with open_store(config) as store:
         secrets = [(one, state_of(store, one)) for one in await store.stored_secrets()]
         names = store.cipher.names
-    problems = [*_problems(secrets, has_key=bool(names)), *_problems_of_key(config, source)]
+    missing = {key_name_in(one.value) for one, state in secrets if state == "missing"}
+    problems = [
+        *_problems(secrets, has_key=bool(names)),
+        *_found_beside(sorted(missing), source),
+        *_problems_of_key(config, source),
+    ]
     for problem in problems:
         yield problem
     if created:
@@ -60,10 +65,19 @@ def _unreadable(
 ) -> Iterator[Finding]:
     if missing:
         text = f"{in_words(missing)} cannot be decrypted: the key {key_names(missing)} is not here"
-        yield Finding(_SUBJECT, "error", text)
+        yield Finding(_SUBJECT, "error", f"{text}; {FIND_KEY}")
     for one in damaged:
         text = f"the {one.purpose} of {one.owner} was damaged in the store, or moved there"
         yield Finding(_SUBJECT, "error", text)
+
+
+def _found_beside(missing: Sequence[str], source: KeySource) -> Iterator[Finding]:
+    """Name the file next to the store if a missing key is in it: it is easily left out."""
+    for name in missing:
+        if file := source.unused_file_with(name):
+            place = source.file or KEYS_VARIABLE
+            text = f"the key {name} is in {file}: add its line to {place}, below the others"
+            yield Finding(_SUBJECT, "error", text)
 
 
 def _problems_of_key(config: Config, source: KeySource) -> Iterator[Finding]:

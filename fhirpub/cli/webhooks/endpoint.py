@@ -105,7 +105,7 @@ def add(
         added,
         as_json=as_json,
         then=f"{_SHOWN_ONCE if is_new else _SECRETS_STAY}\nNext, send a test event: "
-        f"fhirpub endpoint ping {added['id']}",
+        + target.repeated(f"fhirpub endpoint ping {added['id']}"),
     )
 
 
@@ -119,8 +119,8 @@ def list_(tenant_id: str | None, target: Target, *, as_json: bool) -> None:
     if not as_json:
         shown = ("id", "tenant", "url", "event_types", "state", "why")
         records = [{name: record[name] for name in shown} for record in records]
-    empty = "No endpoints yet: fhirpub endpoint add --tenant ID --url URL"
-    print_table(records, as_json=as_json, empty=empty)
+    following = target.repeated("fhirpub endpoint add --tenant ID --url URL")
+    print_table(records, as_json=as_json, empty=f"No endpoints yet: {following}")
 
 
 @endpoint.command()

@@ -10,7 +10,7 @@ import click
 from fhirpub.administration import endpoint_acts, endpoints
 from fhirpub.cli.administration.target import Target, confirm_final, with_target, with_yes
 from fhirpub.cli.options import with_json
-from fhirpub.cli.printing import Record, print_json, print_record
+from fhirpub.cli.printing import Record, print_json, print_record, print_table
 from fhirpub.cli.time_types import Span
 from fhirpub.cli.webhooks.secret_options import (
     prompt_for_token,
@@ -153,10 +153,17 @@ def rm(endpoint_id: str, target: Target, *, yes: bool, as_json: bool) -> None:
 def stats(endpoint_id: str, target: Target, *, as_json: bool) -> None:
     """Show delivery statistics for an endpoint: attempts of the last day, backlog, failures."""
     record = dict(target.call(endpoint_acts.STATS, endpoint=endpoint_id))
-    if not as_json:
-        counts = record["deliveries"].items()
-        record["deliveries"] = ", ".join(f"{number} {state}" for state, number in counts)
-    print_record("Delivery statistics.", record, as_json=as_json)
+    if as_json:
+        print_json(record)
+        return
+    counts = record["deliveries"].items()
+    record["deliveries"] = ", ".join(f"{number} {state}" for state, number in counts)
+    tables = {"hour": record.pop("by_hour"), "day": record.pop("by_day")}
+    print_record("Delivery statistics.", record, as_json=False)
+    for unit, every in tables.items():
+        click.secho(f"\nAttempts by {unit}; {unit}s without any are left out.", bold=True)
+        used = [one for one in every if one["succeeded"] or one["failed"]]
+        print_table(used, as_json=False, empty="None.")
 
 
 @click.command()

@@ -45,7 +45,7 @@ async def history_of_patient(
     after = place_after(asked.cursor, tenant, kind, kept)
     patient = await read_patient(patient_id, tenant=tenant, context=context)
     if not may("r", (PATIENT, patient.owner_type)):
-        raise NotPermitted
+        raise NotPermitted(f"system/{PATIENT}.r")
     if patient.statement:
         walk = _walk(patient_id, asked.since, after, tenant=tenant, context=context, may=may)
         found = await _take(walk, asked.limit + 1)

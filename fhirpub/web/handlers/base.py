@@ -68,7 +68,7 @@ class BaseHandler(ResponseWriter):
             if self.services.quotas.active and self.is_counted:
                 self._enter_quotas()
             if self.enforces_scopes and not self.is_permitted():
-                raise NotPermitted
+                raise NotPermitted(self.needed_scope())
         self.check_format()
         return None
 
@@ -107,6 +107,10 @@ class BaseHandler(ResponseWriter):
     def is_permitted(self) -> bool:
         """Return whether the scopes of the token allow this."""
         return all(map(self.may, self.scope))
+
+    def needed_scope(self) -> str:
+        """Return the scope that the token has to have; empty if it has no name."""
+        return f"system/{self.type_name}.{self.scope}" if self.type_name else ""
 
     def may(self, letter: str) -> bool:
         """Return whether the caller may create, read, update or search here."""

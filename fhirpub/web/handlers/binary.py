@@ -142,7 +142,7 @@ class BinaryHandler(BaseHandler):
         if is_erased(version):
             raise ResourceErased("Binary", document_id)
         if not self.may_with("r", (self.type_name, version.type)):
-            raise NotPermitted
+            raise NotPermitted(self.needed_scope())
         await self.note_document(document_id, version)
         work = partial(document_in, type_name=version.type, number=place)
         info = await self.compute_answer(work, [version.body], body=version.body)

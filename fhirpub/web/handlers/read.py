@@ -109,7 +109,7 @@ class PartHandler(ReadHandler):
             self, lambda: read_part(self.type_name, resource_id, tenant=tenant, context=context)
         )
         if not self.may_with("r", (self.type_name, found.type)):
-            raise NotPermitted
+            raise NotPermitted(self.needed_scope())
         await self.respond_with_found(found)
 
 
@@ -139,7 +139,7 @@ class MemberOrPartHandler(PartHandler):
     def check_scope_of_type(self) -> None:
         """Raise NotPermitted without the right to the type itself, which members require."""
         if not self.may_with("r", (self.type_name,)):
-            raise NotPermitted
+            raise NotPermitted(f"system/{self.type_name}.r")
 
 
 class MemberOrPartVersionHandler(MemberOrPartHandler):

@@ -22,7 +22,8 @@ _MAX_FORM_BYTES = 64 * 1024
 
 async def _answer(handler: BaseHandler) -> None:
     if _includes(handler.request.parameters) and not handler.may("r"):
-        raise NotPermitted  # parts of a resource need permission to read it
+        # Parts of a resource need permission to read it.
+        raise NotPermitted(f"system/{handler.type_name}.rs")
 
     def look() -> Awaitable[Listing]:
         return search(

@@ -48,8 +48,11 @@ class WebhooksHandler(BaseHandler):
 
     def is_permitted(self) -> bool:
         """Demand a scope for reading, and another for everything else."""
-        reading = self.request.method in ("GET", "HEAD")
-        return (_READ if reading else _WRITE) in self.caller.scopes
+        return self.needed_scope() in self.caller.scopes
+
+    def needed_scope(self) -> str:
+        """Return the scope for reading, or the one for everything else."""
+        return _READ if self.request.method in ("GET", "HEAD") else _WRITE
 
     def check_format(self) -> None:
         """Respond in plain JSON to any client that accepts JSON; it is not FHIR and has no XML."""

@@ -16,6 +16,7 @@ from fhirpub.app.stores import open_with
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.storage.mongodb import schema as mongodb
+from fhirpub.storage.reencryption import FIND_KEY
 from fhirpub.tenant import Tenant
 from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
@@ -205,6 +206,7 @@ def test_a_store_of_an_older_release_is_reported_and_not_upgraded(
         "which the first start of this release, or another command of it, upgrades to"
         in (finding["text"])
     )
+    assert "make a backup with the older release, or copy the stopped store" in finding["text"]
 
 
 def mark_as_older(url: str) -> None:
@@ -496,7 +498,7 @@ def test_an_older_key_is_a_warning_and_a_missing_one_an_error(run: Any) -> None:
 
     advice = "run `fhirpub secrets reseal`"
     assert older == [("warning", f"the salt of 1 tenant under an older key {name}: {advice}")]
-    lost = f"the salt of 1 tenant cannot be decrypted: the key {name} is not here"
+    lost = f"the salt of 1 tenant cannot be decrypted: the key {name} is not here; {FIND_KEY}"
     assert missing == [("error", lost)]
     assert [level for level, _text in gone] == ["error"]
     assert gone[0][1].startswith("the salt of 1 tenant and 1 signing key cannot be decrypted: ")

@@ -233,7 +233,9 @@ def test_clients_of_all_tenants_or_of_one_are_listed(
 def test_a_list_of_no_clients_names_how_to_add_one(bureau: Bureau) -> None:
     bureau.answer(clients.LIST, [])
 
-    assert bureau.run(client, "list").stdout == "No clients yet: fhirpub client add --tenant ID\n"
+    assert bureau.run(client, "list").stdout == (
+        "No clients yet: fhirpub client add --tenant ID --scope SCOPE\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ def test_a_list_of_no_keys_names_what_creates_one(bureau: Bureau) -> None:
 
     result = bureau.run(keys, "list")
 
-    assert result.stdout == "No keys yet: the first `fhirpub serve` creates one\n"
+    assert result.stdout == (
+        "No keys yet: the first `fhirpub check` or `fhirpub serve` creates one\n"
+    )
 
 
 def test_a_rotation_shows_the_new_key(bureau: Bureau) -> None:

@@ -16,11 +16,11 @@ class Tenants:
     """Runs the command on a store of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / "f.toml"
-        self._file.write_text(f'[storage]\nurl = "sqlite:///{folder}/fhirpub.db"\n')
+        self.file = folder / "f.toml"
+        self.file.write_text(f'[storage]\nurl = "sqlite:///{folder}/fhirpub.db"\n')
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(tenant, [*words, "--config", str(self._file)])
+        return CliRunner().invoke(tenant, [*words, "--config", str(self.file)])
 
     def json(self, *words: str) -> Any:
         result = self.run(*words, "--json")
@@ -44,7 +44,8 @@ def test_a_tenant_is_added_and_the_next_step_is_named(tenants: Tenants) -> None:
 
     (listed,) = tenants.json("list")
     assert result.stdout.startswith("Tenant added.\n")
-    assert f"fhirpub client add --tenant {listed['id']}\n" in result.stdout
+    following = f"fhirpub client add --tenant {listed['id']} --scope system/DiagnosticReport.cruds"
+    assert result.stdout.endswith(f": {following} --config {tenants.file}\n")
     assert listed["name"] == "Lab Uno"
 
 

@@ -89,6 +89,21 @@ def test_the_other_store_may_be_named_by_a_file_of_settings(run: Any, tmp_path: 
     assert (tmp_path / "new.db").exists()
 
 
+async def test_a_store_with_one_version_is_copied_in_the_singular(
+    run: Any, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/one.db"
+    async with opened(url) as store:
+        await add_all(store, [a_version()])
+
+    done = await asyncio.to_thread(
+        run, "transfer", "--to", "sqlite:///copy.db", FHIRPUB_STORAGE__URL=url
+    )
+
+    words = "The only version is in the other store: 1 copied, 0 already there and equal.\n"
+    assert done.stdout.startswith(words)
+
+
 def test_a_store_is_not_copied_into_itself(run: Any) -> None:
     run("tenant", "add", "Lab Uno")
 

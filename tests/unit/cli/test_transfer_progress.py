@@ -29,6 +29,10 @@ def test_progress_has_the_rate_and_the_time_that_is_left(rate: _Rate) -> None:
     assert text == "1,000 of 3,000 versions, 10/s, 200 s left"
 
 
+def test_the_progress_of_one_version_is_in_the_singular(rate: _Rate) -> None:
+    assert rate.describe(Progress(total=1, copied=1)).startswith("1 of 1 version, ")
+
+
 def test_more_than_was_counted_leaves_no_time(rate: _Rate) -> None:
     assert rate.describe(Progress(total=5, copied=1_000)).endswith(", 0 s left")
 

@@ -11,7 +11,7 @@ import pytest
 
 from fhirpub.config.settings import Config, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
-from fhirpub.encryption.cipher import KEYS_VARIABLE
+from fhirpub.encryption.cipher import KEYS_VARIABLE, name_of
 from fhirpub.encryption.keys import OLDER_VARIABLE, KeySource
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.plugin_api import KeyProvider
@@ -52,6 +52,40 @@ def test_without_settings_there_are_no_keys() -> None:
 
     assert source.read() == ()
     assert source.file is None
+
+
+def test_a_file_beside_that_is_not_used_is_found_by_the_name_of_a_key_in_it(
+    tmp_path: Path,
+) -> None:
+    beside, file = tmp_path / "beside", tmp_path / "keys"
+    beside.write_text(line(OLD))
+    file.write_text(line(NEW))
+
+    source = KeySource(named(file), beside=beside)
+
+    assert source.unused_file_with(name_of(OLD)) == beside
+    assert source.unused_file_with(name_of(NEW)) is None
+
+
+@pytest.mark.parametrize("content", [None, "no key"])
+def test_without_a_key_in_it_a_file_beside_is_not_found(
+    tmp_path: Path, content: str | None
+) -> None:
+    beside = tmp_path / "beside"
+    if content:
+        beside.write_text(content)
+
+    source = KeySource(named(tmp_path / "keys"), beside=beside)
+
+    assert source.unused_file_with(name_of(OLD)) is None
+
+
+def test_a_file_beside_that_is_used_is_no_unused_one(tmp_path: Path) -> None:
+    beside = tmp_path / "beside"
+    beside.write_text(line(OLD))
+
+    for config in (Config(), named(beside)):
+        assert KeySource(config, beside=beside).unused_file_with(name_of(OLD)) is None
 
 
 @pytest.mark.parametrize("config", [named, named_as_before])

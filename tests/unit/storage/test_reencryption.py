@@ -273,5 +273,6 @@ def test_an_error_about_lost_keys_names_them_and_what_to_do() -> None:
     assert str(missing_key(secrets)) == (
         "the salt of 2 tenants in the store cannot be decrypted: the key "
         f"{name_of(LOST)} is not here; put the file that has it back, or name its copy in "
-        "[storage] keys_file; a new key cannot decrypt them"
+        "[storage] keys_file; where other keys are named, add its line below theirs; a new key "
+        "cannot decrypt them"
     )

@@ -101,6 +101,13 @@ def test_a_missing_scope_is_challenged_as_such() -> None:
     headers = mapping.headers_for(errors.NotPermitted())
 
     assert 'error="insufficient_scope"' in headers["WWW-Authenticate"]
+    assert "scope=" not in headers["WWW-Authenticate"]
+
+
+def test_a_challenge_names_the_missing_scope_if_it_is_known() -> None:
+    headers = mapping.headers_for(errors.NotPermitted("system/AuditEvent.s"))
+
+    assert headers["WWW-Authenticate"].endswith(', scope="system/AuditEvent.s"')
 
 
 @pytest.mark.parametrize(

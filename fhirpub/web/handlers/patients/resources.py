@@ -29,7 +29,7 @@ class PatientHandler(ReadHandler):
     async def respond_with_patient(self, found: PatientVersion) -> None:
         """Write a patient, if the caller may read what it came with."""
         if not self.may_with("r", (self.type_name, found.owner_type)):
-            raise NotPermitted
+            raise NotPermitted(self.needed_scope())
         await self.respond_with_found(found)
 
     async def is_known(self, found: Version) -> bool:

@@ -135,6 +135,10 @@ class CreateHandler(RegisterHandler):
         """Require search permission for a conditional create: its response reveals what exists."""
         return super().is_permitted() and (self._condition is None or self.may("s"))
 
+    def needed_scope(self) -> str:
+        """Return the scope, with the right to search for a conditional create."""
+        return super().needed_scope() + ("" if self._condition is None else "s")
+
     async def post(self) -> None:
         """Register, unless the client describes one that is there (D-183)."""
         if not await self._answer_with_match():

@@ -21,7 +21,7 @@ from fhirpub.cli.administration.target import (
     with_target,
     with_yes,
 )
-from fhirpub.errors import StoreUnavailable
+from fhirpub.errors import ConfigurationError
 from tests.unit.cli.bureau import KEY, Bureau
 
 
@@ -92,10 +92,44 @@ def test_wrong_arguments_are_refused_as_words_of_the_command(file: Path, tmp_pat
 
 
 def test_an_operation_that_only_reads_creates_no_store(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(ConfigurationError) as refused:
         Target(file, "", None).call(holds.LIST, tenant="t-1")
 
-    assert not (tmp_path / "fhirpub.db").exists()
+    path = tmp_path / "fhirpub.db"
+    assert str(refused.value) == (
+        f"[storage] url: there is no store at {path}: correct the url, or create it by "
+        "`fhirpub check`"
+    )
+    assert not path.exists()
+
+
+def test_without_a_store_and_settings_the_option_that_names_them_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(ConfigurationError) as refused:
+        Target(None, "", None).call(holds.LIST, tenant="t-1")
+
+    path = tmp_path / "fhirpub-data" / "fhirpub.db"
+    advice = "name the file of the settings with --config"
+    assert str(refused.value) == f"[storage] url: there is no store at {path}: {advice}"
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "url", "key", "words"),
+    [
+        (None, "", None, ""),
+        (Path("/etc/f.toml"), "", None, " --config /etc/f.toml"),
+        (Path("my lab.toml"), "", None, " --config 'my lab.toml'"),
+        (None, "https://a.example", Path("k"), " --admin-url https://a.example --admin-key k"),
+    ],
+)
+def test_a_command_to_run_next_has_the_options_of_this_one(
+    file: Path | None, url: str, key: Path | None, words: str
+) -> None:
+    assert Target(file, url, key).repeated("fhirpub check") == f"fhirpub check{words}"
 
 
 def test_several_operations_may_create_a_store_unless_they_must_not(
@@ -104,7 +138,7 @@ def test_several_operations_may_create_a_store_unless_they_must_not(
     async def work(call: Caller) -> Any:
         return await call(tenants.LIST)
 
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(ConfigurationError, match="there is no store"):
         Target(file, "", None).run(work, creates_store=False)
     assert not (tmp_path / "fhirpub.db").exists()
     assert Target(file, "", None).run(work) == []

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fhirpub.app.stores import key_source
+from fhirpub.app.stores import key_source, open_store
 from fhirpub.cli.advice.finding import Finding
 from fhirpub.cli.encryption.findings import _problems, _problems_of_key, find_secrets
 from fhirpub.config.settings import Config, StorageConfig
-from fhirpub.encryption.cipher import NO_KEY, State
+from fhirpub.encryption.cipher import NO_KEY, State, name_of
 from fhirpub.encryption.keys import KeySource
 from fhirpub.storage.secret_contract import StoredSecret
+from fhirpub.tenant import Tenant
 
 KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 SEALED = bytes(40)
@@ -60,7 +62,7 @@ def test_a_missing_key_is_named_and_is_an_error() -> None:
 
     assert level == "error"
     assert text.startswith("the salt of 2 tenants cannot be decrypted: the key ")
-    assert text.endswith(" is not here")
+    assert " is not here; put the file that has it back, " in text
 
 
 def test_each_damaged_secret_is_an_error() -> None:
@@ -134,6 +136,21 @@ async def test_an_encrypted_store_is_in_order(config: Config) -> None:
     assert text.startswith("signing keys and salts (0) are encrypted, new ones under ")
     created = f"created {source.file}, the key of the secrets in the store: keep a copy"
     assert first == [Finding("secrets", "ok", created)]
+
+
+async def test_the_file_next_to_the_store_is_named_if_it_has_the_missing_key(
+    config: Config, tmp_path: Path
+) -> None:
+    beside, keys = key_of(config).file, tmp_path / "keys"
+    keys.write_text(base64.b64encode(bytes(32)).decode())
+    async with open_store(config) as store:
+        await store.put_tenant(Tenant("t", "Lab", b"s" * 32, 1))
+    configured = replace(config, storage=replace(config.storage, keys_file=str(keys)))
+
+    texts = [one.text async for one in find_secrets(configured, created=False)]
+
+    name = name_of(base64.b64decode(KEY))
+    assert f"the key {name} is in {beside}: add its line to {keys}, below the others" in texts
 
 
 async def test_a_store_with_a_problem_is_not_in_order(config: Config) -> None:

@@ -120,8 +120,31 @@ def test_a_token_that_exists_is_sent_only_if_asked(bureau: Bureau) -> None:
     assert first.stdout.endswith("The token is shown only once.\n")
 
 
+def stats(**given: Any) -> dict[str, Any]:
+    return {"attempts": 3, "deliveries": {}, "by_hour": [], "by_day": [], **given}
+
+
+def test_attempts_are_tables_by_hour_and_by_day(bureau: Bureau) -> None:
+    hours = [
+        {"since": "2026-11-28T19:00:00.000Z", "succeeded": 0, "failed": 0},
+        {"since": "2026-11-28T20:00:00.000Z", "succeeded": 12, "failed": 1},
+    ]
+    bureau.answer(endpoint_acts.STATS, stats(by_hour=hours))
+
+    text = bureau.run(endpoint, "stats", "e-1").stdout
+
+    assert text.partition("\n\n")[2].splitlines() == [
+        "Attempts by hour; hours without any are left out.",
+        "since                     succeeded  failed",
+        "2026-11-28T20:00:00.000Z  12         1",
+        "",
+        "Attempts by day; days without any are left out.",
+        "None.",
+    ]
+
+
 def test_counts_of_deliveries_are_one_line_for_people(bureau: Bureau) -> None:
-    record = {"attempts": 3, "deliveries": {"pending": 1, "dead": 2}}
+    record = stats(deliveries={"pending": 1, "dead": 2})
     bureau.answer(endpoint_acts.STATS, record)
 
     text = bureau.run(endpoint, "stats", "e-1").stdout
