@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from fhirpub.testing.service import RunningService
+from tests.collector import without_collector
 
 
 @dataclass
@@ -43,8 +44,9 @@ def measured(service: RunningService) -> Iterator[Turns]:
         with suppress(asyncio.CancelledError):
             await task
 
-    task = service.call(begin())
-    try:
-        yield turns
-    finally:
-        service.call(end())
+    with without_collector():
+        task = service.call(begin())
+        try:
+            yield turns
+        finally:
+            service.call(end())

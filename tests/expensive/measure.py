@@ -8,15 +8,14 @@ is the processor time of the thread, compared with a loop that is measured besid
 from __future__ import annotations
 
 import cProfile
-import gc
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
 from fhirpub.errors import FhirpubError
+from tests.collector import without_collector
 
 Work = Callable[[], Iterator[None]]
 """Begins a computation that pauses, as `fhirpub.runtime.stages` runs it; each call a new one."""
@@ -56,7 +55,7 @@ def measure(work: Work) -> Cost:
 def time_steps(work: Work) -> tuple[float, float]:
     """Return the processor seconds of all steps and of the longest."""
     steps = []
-    with _without_collector():
+    with without_collector():
         running = work()
         more = True
         while more:
@@ -84,7 +83,7 @@ def count_calls(work: Work) -> tuple[int, int]:
 
 def trace_memory(work: Work) -> int:
     """Return the most bytes that a computation has allocated at a time."""
-    with _without_collector():
+    with without_collector():
         tracemalloc.start()
         try:
             running = work()
@@ -128,17 +127,6 @@ def _step(running: Iterator[None]) -> bool:
     except (StopIteration, FhirpubError):
         return False
     return True
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Keep the collector away: what it finds is not of this computation."""
-    gc.collect(0)
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _fresh_unit() -> float:

@@ -29,6 +29,7 @@ from fhirpub.webhooks.management.endpoints import EndpointWithSecrets
 from fhirpub.webhooks.management.operational_events import ServiceEvents
 from fhirpub.webhooks.policy.endpoint_health import EndpointHealth
 from fhirpub.webhooks.policy.retry_policy import FailureStreak
+from tests import waiting
 from tests.webhooks.harness import SETTINGS, TENANT, WebhookHarness, open_harness, until
 
 ONE_REPORT = "22222222-2222-4222-8222-222222222222"
@@ -597,6 +598,7 @@ async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
 
     endpoint = await harness.endpoint(receiver.url)
     one, administration = endpoint.endpoint, harness.administration
+    workers = harness.sending._dispatcher._lines
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(harness.store, "begin", late)
         await harness.commit()
@@ -605,7 +607,7 @@ async def test_what_was_begun_is_not_sent_once_the_endpoint_is_not_active(
             await administration.change(one.tenant, one.id, {"url": another.url})
         else:
             await administration.disable(one.tenant, one.id)
-        await asyncio.sleep(0.6)  # until the queue is checked again, and before the lease ends
+        await waiting.until(lambda: workers[one.id].endpoint.state != "active")
         go_on.set()
         await asyncio.sleep(0.5)
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhirpub.fhir.units.ucum import unit_of
+from tests.collector import without_collector
 
 
 @pytest.mark.parametrize(
@@ -108,10 +109,11 @@ def test_a_hostile_number_takes_no_time(number: str) -> None:
     assert unit is not None
     hostile = Decimal(number)
 
-    began = time.process_time()
-    float(unit.to_base(hostile))
+    with without_collector():
+        began = time.thread_time()
+        float(unit.to_base(hostile))
 
-    assert time.process_time() - began < 0.1
+        assert time.thread_time() - began < 0.1
 
 
 @given(st.text("mgLlskd./()0123456789{}[]*^%-+aUH", max_size=64))
