@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.quiet_server import QuietServer
 
 STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
 ICON = '<link rel="icon" href="data:,">'  # a page without one asks for /favicon.ico
@@ -50,7 +52,7 @@ def serving(paths: dict[str, Served]) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Keep requests out of the output of the tests."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = QuietServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

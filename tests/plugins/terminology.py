@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from fhirpub_txserver.settings import ServerSettings
+from tests.quiet_server import QuietServer
 
 SYSTEM = "https://codes.example/tests"
 CODES = {"glu", "hb"}
@@ -50,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-class Server(ThreadingHTTPServer):
+class Server(QuietServer):
     """A terminology server on a free port; ``answers`` are sent for some codes as they are."""
 
     daemon_threads = True

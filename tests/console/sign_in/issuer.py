@@ -7,13 +7,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from jose import jws
 
 from fhirpub.auth.assertions.signing import new_key_pair
 from fhirpub.runtime.clock import now_ms
+from tests.quiet_server import QuietServer
 
 CLIENT, SECRET = "console", "a-secret-of-the-console"
 
@@ -27,7 +28,7 @@ class Issuer:
         asked: How often each path was asked for.
     """
 
-    def __init__(self, server: ThreadingHTTPServer) -> None:
+    def __init__(self, server: QuietServer) -> None:
         self.url = f"http://127.0.0.1:{server.server_port}"
         self.private, self.public = new_key_pair()
         self.key: Mapping[str, str] = self.private
@@ -82,7 +83,7 @@ def running_issuer() -> Iterator[Issuer]:
         def log_message(self, *_arguments: Any) -> None:
             """Write nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with QuietServer(("127.0.0.1", 0), Handler) as server:
         issuer = Issuer(server)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

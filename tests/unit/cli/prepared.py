@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 
-_UNANSWERED = "a request came when no test had prepared an answer"
+from tests.quiet_server import QuietServer
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Answering(Protocol):
         """Note a request and return its answer; None: the connection is closed without one."""
 
 
-class PreparedServer(ThreadingHTTPServer):
+class PreparedServer(QuietServer):
     """A server that lets the current test answer."""
 
     def __init__(self) -> None:
@@ -56,9 +56,9 @@ class PreparedServer(ThreadingHTTPServer):
     def take(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes
     ) -> Reply | None:
-        """Return the answer of the current test."""
-        assert self._answering is not None, _UNANSWERED
-        return self._answering.take(method, path, headers, body)
+        """Return the answer of the current test; none to a request that outlasted its own."""
+        answering = self._answering
+        return answering.take(method, path, headers, body) if answering else None
 
 
 class _Handler(BaseHTTPRequestHandler):
