@@ -64,7 +64,7 @@ def moved_under_load(old: ServiceProcess, target: str, publisher: Publisher) -> 
     publisher.start()
     old.command("transfer", "--to", target)
     publisher.publish_more()
-    again = old.command("transfer", "--to", target)
+    again: dict[str, Any] = old.command("transfer", "--to", target)
     publisher.stop()
     return again
 
