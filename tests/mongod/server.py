@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -65,7 +68,8 @@ class Mongod:
 
     def __init__(self, folder: Path, *options: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.port = _free_port()
+        self.port, held = reserve_port()
+        weakref.finalize(self, os.close, held)
         self._executable = executable()
         self.log = folder / "mongod.log"
         self._data = folder / "data"
@@ -255,11 +259,18 @@ def _dismiss(guard: subprocess.Popen[bytes] | None) -> None:
         guard.communicate(b"\n")
 
 
-def _free_port() -> int:
-    # Below the ports that systems give to connections: the port stays free while the server is
-    # down.
+def reserve_port() -> tuple[int, int]:
+    """Return a port for a server, and the descriptor that keeps others from it until it is closed.
+
+    It is below the ports that systems give to connections, so that it stays free while the server
+    is down. The socket behind the descriptor does not listen: on Linux the server may, since both
+    may use the address again, and nobody else who calls this function finds the port free.
+    """
     while True:
         port = random.randint(15_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind((HOST, port))
-            return port
+            if sys.platform != "linux":
+                return port, os.open(os.devnull, os.O_RDONLY)
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            return port, probe.detach()

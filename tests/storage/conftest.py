@@ -17,7 +17,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncGenerator[SqliteStore]:
-    store = SqliteStore(path, deadline_seconds=10)
+    store = SqliteStore(path, deadline_seconds=60)
     await store.start()
     yield store
     await store.stop()

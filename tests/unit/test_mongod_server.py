@@ -173,4 +173,4 @@ def test_a_server_does_not_outlive_tests_that_were_killed(tmp_path: Path) -> Non
 
     assert done.returncode == -signal.SIGKILL, done.stderr
     eventually(lambda: not (tmp_path / "data").exists() or None)
-    eventually(lambda: is_refused(int(done.stdout)) or None, seconds=2)
+    eventually(lambda: is_refused(int(done.stdout)) or None)

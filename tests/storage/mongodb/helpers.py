@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.mongodb.schema import STORED_BYTES
 from fhirpub.storage.mongodb.store import MongoStore, from_url
 from tests.mongod.executable import executable
-from tests.mongod.server import SMALL_JOURNAL
+from tests.mongod.server import SMALL_JOURNAL, reserve_port
 
 Database = PymongoDatabase[dict[str, Any]]
 Admin = pymongo.MongoClient[dict[str, Any]]
@@ -30,13 +32,22 @@ SETUP_SECONDS = 120
 
 def start_mongod(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
     """Start a server that is not a proper member of a set; return it and its port."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
+    port, held = reserve_port()
     command = [str(executable()), "--dbpath", str(folder), "--port", str(port)]
     command += ["--bind_ip", "127.0.0.1", "--setParameter", "enableTestCommands=1"]
     command += ["--wiredTigerCacheSizeGB", "0.5", *SMALL_JOURNAL, *arguments]
     with (folder / "mongod.log").open("wb") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log), port
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+    weakref.finalize(server, os.close, held)
+    return server, port
+
+
+@contextmanager
+def nobodys_port() -> Iterator[int]:
+    """Yield a port on which nobody listens, and which nobody else takes."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 def store_of(url: str, *, seconds: float = 30) -> MongoStore:

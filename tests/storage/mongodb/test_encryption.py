@@ -7,8 +7,6 @@ import base64
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,8 @@ from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.sealed import is_sealed
 from fhirpub.tenant import Tenant
 from fhirpub.testing.store_contract import a_key
-from tests.storage.mongodb.helpers import Admin
+from tests.storage.mongodb.helpers import Admin, failing
+from tests.waiting import wait_until
 
 KEY = b"k" * 32
 TENANTS = [Tenant.new(str(number), created=number) for number in range(1_500)]
@@ -36,18 +35,16 @@ async def read(config: Config) -> list[object]:
         return [*await store.tenants(), *await store.signing_keys("sandbox")]
 
 
-def settled(count: Callable[[], int]) -> int:
-    """Return a count once it stays: the server completes what a killed client has sent."""
-    before = -1
-    while (found := count()) != before:
-        before = found
-        time.sleep(0.5)
-    return found
+def has_left(admin: Admin) -> bool:
+    """Return whether the command has no connection: the server completes what it has sent."""
+    everything = {"$currentOp": {"allUsers": True, "idleConnections": True}}
+    return not [*admin.admin.aggregate([everything, {"$match": {"appName": "tried"}}])]
 
 
 def test_a_database_is_encrypted_although_the_command_was_killed(
     url: str, admin: Admin, tmp_path: Path
 ) -> None:
+    url = f"{url}&appName=tried"
     config = Config(storage=StorageConfig(url=url))
     asyncio.run(fill(config))
     (tmp_path / "keys").write_text(base64.b64encode(KEY).decode())
@@ -59,13 +56,16 @@ def test_a_database_is_encrypted_although_the_command_was_killed(
     def sealed() -> int:
         return sum(is_sealed(one["salt"]) for one in database["tenant"].find())
 
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as killed:
+    # The kill comes in between, whichever process rests.
+    slow = failing(admin, "update", blockConnection=True, blockTimeMS=100)
+    with slow, subprocess.Popen(words, stdout=subprocess.DEVNULL) as killed:
         while not (done := sealed()) and killed.poll() is None:
             pass
         killed.kill()
 
     assert 0 < done < len(TENANTS)
-    rest = len(TENANTS) - settled(sealed)
+    assert wait_until(lambda: has_left(admin))
+    rest = len(TENANTS) - sealed()
     assert asyncio.run(read(config)) == [*TENANTS, a_key("a")]
     finished = subprocess.run(words, stdout=subprocess.PIPE, check=True)
     record: dict[str, Any] = json.loads(finished.stdout)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator
-from contextlib import closing
 from datetime import UTC, datetime, timezone
 from pathlib import Path
 from typing import Any, cast
@@ -29,6 +27,7 @@ from fhirpub.testing.store_contract import (
 )
 from tests.storage.mongodb.helpers import (
     Admin,
+    nobodys_port,
     start_mongod,
     store_of,
 )
@@ -152,11 +151,9 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(mongodb, "_START_SECONDS", 1.0)
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
     begun = time.monotonic()
 
-    with pytest.raises(StoreUnavailable) as refused:
+    with nobodys_port() as port, pytest.raises(StoreUnavailable) as refused:
         await store_of(f"mongodb://127.0.0.1:{port}/x?replicaSet=rs0", seconds=1).start()
 
     assert time.monotonic() - begun < 60
@@ -164,30 +161,29 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_in_time(
 
 
 async def test_a_start_waits_no_longer_than_the_url_says() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
-    url = f"mongodb://127.0.0.1:{port}/x?serverSelectionTimeoutMS=200"
     begun = time.monotonic()
 
-    with pytest.raises(StoreUnavailable):
-        await store_of(url, seconds=0.2).start()
+    with nobodys_port() as port:
+        store = store_of(f"mongodb://127.0.0.1:{port}/x?serverSelectionTimeoutMS=200", seconds=0.2)
+        with pytest.raises(StoreUnavailable):
+            await store.start()
 
     assert time.monotonic() - begun < mongodb._START_SECONDS / 2
 
 
 def test_the_command_says_in_one_line_that_the_store_cannot_be_reached(tmp_path: Path) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
     settings = tmp_path / "fhirpub.toml"
-    url = f"mongodb://user:secret-word@127.0.0.1:{port}/x?serverSelectionTimeoutMS=500"
-    settings.write_text(f'[storage]\nurl = "{url}"\ndeadline_seconds = 1.0\n[server]\nport = 0\n')
+    rest = "deadline_seconds = 1.0\n[server]\nport = 0\n"
+    with nobodys_port() as port:
+        url = f"mongodb://user:secret-word@127.0.0.1:{port}/x?serverSelectionTimeoutMS=500"
+        settings.write_text(f'[storage]\nurl = "{url}"\n{rest}')
 
-    served = subprocess.run(
-        [sys.executable, "-m", "fhirpub", "serve", "--config", str(settings)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        served = subprocess.run(
+            [sys.executable, "-m", "fhirpub", "serve", "--config", str(settings)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     assert served.returncode == 1
     assert served.stderr == (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from typing import Any
 
 import pytest
@@ -116,13 +117,14 @@ async def test_a_process_that_is_late_with_its_count_changes_nothing(
 async def test_the_counters_are_written_once_a_second_however_much_is_added(
     store: Store, reopen: Reopen
 ) -> None:
+    begun = time.monotonic()
     with COMMANDS.recorded(stored_bytes=True) as sent:
         for _ in range(20):
             await store.add(LAB, a_version())
         await wait_for_stored_bytes(await reopen(), LAB, 20 * a_version().size)
 
     writes = [c for c in sent if c["command"] == "update" and c["update"] == "stored_bytes"]
-    assert 1 <= len(writes) <= 4
+    assert 1 <= len(writes) <= 3 + time.monotonic() - begun
 
 
 async def test_a_process_knows_at_once_what_it_adds_and_deletes(store: Store) -> None:

@@ -80,7 +80,7 @@ async def sweeping(store: Store, monkeypatch: pytest.MonkeyPatch, rounds: int) -
     """Sweep for ever without a pause, and yield after some rounds."""
     monkeypatch.setattr(server, "_SWEEP_SECONDS", 0)
     task = asyncio.create_task(server._sweep(services_of(store)))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while store.rounds < rounds and not task.done():
             await asyncio.sleep(0)
     yield task

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fhirpub.audit.outlets import FileOutlet, SyslogOutlet, message, outlets_of
 from fhirpub.config.audit import AuditConfig
 from fhirpub.errors import ConfigurationError
 from fhirpub.testing.certificate import Certificate
+from tests.waiting import until
 
 AT = 1_795_000_000_123
 
@@ -27,15 +29,21 @@ class Server:
 
     port: int = 0
     messages: list[str] = field(default_factory=list)
+    serving: int = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            try:
+        self.serving += 1
+        try:
+            while True:
                 length = await reader.readuntil(b" ")
-            except asyncio.IncompleteReadError:
-                break
-            self.messages.append((await reader.readexactly(int(length))).decode())
-        writer.close()
+                self.messages.append((await reader.readexactly(int(length))).decode())
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            self.serving -= 1
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +58,11 @@ async def server(certificate: Certificate) -> AsyncGenerator[Server]:
     server.port = listening.sockets[0].getsockname()[1]
     async with listening:
         yield server
+        await until(lambda: not server.serving)
 
 
 async def received(server: Server, count: int) -> list[str]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while len(server.messages) < count:
             await asyncio.sleep(0.01)
     return server.messages

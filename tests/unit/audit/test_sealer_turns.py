@@ -224,7 +224,7 @@ async def first_log(sealer: Sealer) -> dict[str, Any]:
     """Run until something is logged, and return that."""
     running = asyncio.create_task(sealer.run())
     with capture_logs() as logged:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not logged:
                 await asyncio.sleep(0.001)
     running.cancel()

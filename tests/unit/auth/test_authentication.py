@@ -36,6 +36,7 @@ from fhirpub.errors import (
 )
 from fhirpub.storage.client_activity_contract import UsedAssertion
 from fhirpub.storage.contract import Client
+from tests.collector import without_collector
 from tests.unit.auth.assertions.signing import Pair, key_set, pair
 from tests.unit.auth.conftest import ADDRESS, AUDIENCE, FORM, ISSUER, World, bearer
 
@@ -393,10 +394,12 @@ async def test_the_largest_key_set_is_read_within_a_turn_of_the_loop(
     members = [one.public(kid=f"n{number}") for number, one in enumerate(twenty)]
     ward: Ward = await make_ward(_set_of(members))
 
-    began = time.thread_time()
-    await ward.ask(twenty[7].sign(ward.claims(), header={"kid": "n7"}))
+    statement = twenty[7].sign(ward.claims(), header={"kid": "n7"})
+    with without_collector():
+        began = time.thread_time()
+        await ward.ask(statement)
 
-    assert time.thread_time() - began < 0.5  # 0.01 s, however busy the machine is
+        assert time.thread_time() - began < 0.5  # 0.01 s, however busy the machine is
 
 
 def _set_of(members: list[dict[str, Any]]) -> str:

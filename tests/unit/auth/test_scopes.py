@@ -5,6 +5,7 @@ import time
 import pytest
 
 from fhirpub.auth.scopes import gives_something, intersect, is_scope, narrow, permits
+from tests.collector import without_collector
 
 
 @pytest.mark.parametrize(
@@ -119,10 +120,11 @@ def test_the_most_scopes_of_a_request_are_narrowed_within_a_turn_of_the_loop() -
     ]
     wanted = [f"system/*.{form}" for form in (*letters, "read", "write", "*")] * 20
 
-    began = time.thread_time()
-    narrow(held, wanted)
+    with without_collector():
+        began = time.thread_time()
+        narrow(held, wanted)
 
-    assert time.thread_time() - began < 0.5  # 0.004 s, however busy the machine is
+        assert time.thread_time() - began < 0.5  # 0.004 s, however busy the machine is
 
 
 def test_a_wildcard_does_not_stand_for_the_audit_trail() -> None:

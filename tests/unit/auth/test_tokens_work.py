@@ -15,6 +15,7 @@ from fhirpub.auth.tokens import Tokens
 from fhirpub.config.settings import AuthConfig, LimitsConfig
 from fhirpub.errors import ConfigurationError, StoreUnavailable
 from tests.unit.auth.conftest import ADDRESS, FORM, ISSUER, HandClock, MemoryAccess, World
+from tests.waiting import until
 
 
 async def use(world: World) -> None:
@@ -36,12 +37,8 @@ async def turns() -> None:
 async def test_keys_are_read_again_without_a_request(world: World) -> None:
     new = await rotate(world.access, world.config, clock=world.clock)
     world.clock.pass_seconds(30)
-    for _ in range(200):
-        if world.tokens.ring.cached_key(new.kid) is not None:
-            break
-        await asyncio.sleep(0.001)  # a key is made ready in a thread
-
-    assert world.tokens.ring.cached_key(new.kid) is not None
+    # A key is made ready in a thread.
+    await until(lambda: world.tokens.ring.cached_key(new.kid) is not None)
 
 
 @pytest.mark.usefixtures("busy")

@@ -18,6 +18,7 @@ from fhirpub.http.connections import (
 )
 from fhirpub.http.server import Bounds, Server
 from tests.unit.http.test_server import Delegate
+from tests.waiting import until
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 LOCAL = "127.0.0.1"
@@ -257,9 +258,10 @@ async def test_a_connection_that_is_one_too_many_gets_503_while_all_others_are_b
         await release.wait()
         seen.answer()  # type: ignore[attr-defined]
 
-    async with serving(Delegate(answer), bounds(ConnectionLimits(per_address=2))) as port:
+    delegate = Delegate(answer)
+    async with serving(delegate, bounds(ConnectionLimits(per_address=2))) as port:
         busy = [asyncio.create_task(first_line(port, GET)) for _ in range(2)]
-        await asyncio.sleep(0.2)
+        await until(lambda: len(delegate.seen) == 2)
 
         refused = await first_line(port, b"")
         release.set()

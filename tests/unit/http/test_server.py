@@ -9,7 +9,7 @@ import time
 import tracemalloc
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,7 @@ from tornado.netutil import bind_sockets
 from fhirpub.http import server as http1
 from fhirpub.http.exchange import Peer
 from fhirpub.http.server import Bounds, Connection, Server
-from tests.waiting import until
+from tests.waiting import until, wait_until
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST = b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -42,6 +42,7 @@ IN_CHUNKS = b"".join(
 )
 
 PATIENCE_SECONDS = 30.0
+_TURNS = 100
 BODY_BYTES = 200_000
 
 Answering = Callable[["Seen"], Awaitable[None] | None]
@@ -147,7 +148,7 @@ async def talk(port: int, *pieces: bytes, seconds: float = PATIENCE_SECONDS) -> 
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(0)
-        while chunk := await asyncio.wait_for(reader.read(65_536), seconds):
+        while chunk := await next_output(reader, seconds):
             output += chunk
     except TimeoutError:
         output += b"(silence)"
@@ -156,6 +157,26 @@ async def talk(port: int, *pieces: bytes, seconds: float = PATIENCE_SECONDS) -> 
     finally:
         writer.close()
     return output
+
+
+async def next_output(reader: asyncio.StreamReader, seconds: float) -> bytes:
+    """Return what comes next. Raises TimeoutError if it is not on its way after some seconds."""
+    reading = asyncio.create_task(reader.read(65_536))
+    await asyncio.wait([reading], timeout=seconds)
+    for _ in range(_TURNS):  # this process may have rested all the time, and the server with it
+        if reading.done():
+            return reading.result()
+        await asyncio.sleep(0)
+    reading.cancel()
+    raise TimeoutError
+
+
+def make_hasty(server: Server, idle_seconds: float) -> None:
+    """Give the one connection of a server less time, once what it is not about has passed."""
+    (connection,) = server._connections
+    connection._bounds = replace(connection._bounds, idle_seconds=idle_seconds)
+    connection._timer.cancel()
+    connection._look()
 
 
 def statuses(output: bytes) -> list[int]:
@@ -492,7 +513,9 @@ async def test_a_connection_without_a_free_file_descriptor_is_accepted_later_and
                 for client in clients:
                     client.setblocking(False)  # noqa: FBT003
                     await loop.sock_connect(client, ("127.0.0.1", port))
-                await asyncio.sleep(0.3)
+                await until(lambda: any("connection" in one["event"] for one in logged))
+                for _ in range(_TURNS):
+                    await asyncio.sleep(0)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             output = await asyncio.gather(*(one_answer(client) for client in clients))
@@ -521,10 +544,11 @@ async def test_a_connection_that_waits_for_too_long_ends(sent: bytes) -> None:
 
 
 async def test_a_request_that_comes_in_time_to_a_busy_process_is_answered() -> None:
-    async with serving(Delegate(), idle_seconds=0.2) as (_server, port):
+    async with serving(Delegate()) as (server, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(GET % 1)
         await reader.readuntil(b"ok")
+        make_hasty(server, 0.4)
         writer.write(GET % 2)
         time.sleep(0.5)  # noqa: ASYNC251 - the loop has other things to do, until it is too late
         output = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
@@ -535,10 +559,11 @@ async def test_a_request_that_comes_in_time_to_a_busy_process_is_answered() -> N
 
 async def test_an_answer_that_is_never_read_ends_the_connection() -> None:
     delegate = Delegate(lambda seen: seen.answer(bytes(20_000_000)))
-    async with serving(delegate, idle_seconds=0.3) as (_server, port):
+    async with serving(delegate) as (server, port):
         _reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
         writer.write(GET % 1)
         await until(lambda: bool(delegate.seen))
+        make_hasty(server, 0.3)
 
         await until(delegate.seen[0].connection.stream.closed)
         writer.close()
@@ -546,10 +571,11 @@ async def test_an_answer_that_is_never_read_ends_the_connection() -> None:
 
 async def test_the_time_that_an_answer_takes_does_not_count_as_waiting() -> None:
     async def slowly(seen: Seen) -> None:
+        make_hasty(server, 0.1)
         await asyncio.sleep(0.5)
         seen.answer()
 
-    async with serving(Delegate(slowly), idle_seconds=0.1) as (_server, port):
+    async with serving(Delegate(slowly)) as (server, port):
         output = await talk(port, GET % 1)
 
     assert statuses(output) == [200]
@@ -591,13 +617,18 @@ async def test_a_request_that_has_come_to_a_stopping_server_is_answered() -> Non
         await asyncio.sleep(0.2)
         server.stop()
         writer.write(GET % 2)
+        (connection,) = server._connections
+        assert wait_until(connection.has_unread)  # while the loop reads nothing
 
         assert server.close_idle()
         assert statuses(await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)) == [200]
         writer.close()
 
 
-async def test_a_stopping_server_closes_idle_connections_but_not_one_just_answered() -> None:
+async def test_a_stopping_server_closes_idle_connections_but_not_one_just_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http1, "_QUIET_SECONDS", PATIENCE_SECONDS)
     async with serving(Delegate()) as (server, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(GET % 1)
@@ -606,6 +637,7 @@ async def test_a_stopping_server_closes_idle_connections_but_not_one_just_answer
 
         assert server.close_idle()
         assert not reader.at_eof()
+        monkeypatch.undo()
         await asyncio.sleep(0.2)
         assert not server.close_idle()
         assert await asyncio.wait_for(reader.read(), PATIENCE_SECONDS) == b""
@@ -631,7 +663,10 @@ async def test_a_stopping_server_closes_idle_connections_and_waits_for_the_other
     assert (nothing, has_waited, statuses(output)) == (b"", True, [200])
 
 
-async def test_a_client_just_answered_may_ask_once_more_of_a_stopping_server() -> None:
+async def test_a_client_just_answered_may_ask_once_more_of_a_stopping_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http1, "_QUIET_SECONDS", PATIENCE_SECONDS)
     async with serving(Delegate()) as (server, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(GET % 1)

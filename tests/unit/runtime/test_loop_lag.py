@@ -22,7 +22,7 @@ async def test_a_held_loop_shows_as_its_longest_delay() -> None:
     await asyncio.sleep(0.12)
     measuring.cancel()
 
-    assert 0.2 < lag.highest() < 5
+    assert 0.2 < lag.highest() < 60
     assert max(observed) == lag.highest()
     assert lag.quantile(0.99) == lag.highest()
 

@@ -14,7 +14,7 @@ from fhirpub.runtime import memory
 from tests.waiting import until
 
 PROGRAM = """
-import asyncio, resource
+import asyncio, resource, time
 from fhirpub.runtime import memory
 
 def resident():
@@ -30,7 +30,9 @@ async def main():
     work = [asyncio.to_thread(lambda: [bytes(900) for _ in range(60_000)]) for _ in range(4)]
     await asyncio.gather(*work)
     trimmer.note_large_work()
-    await asyncio.sleep(1.0)
+    until = time.monotonic() + 30
+    while resident() - idle >= 64_000_000 and time.monotonic() < until:
+        await asyncio.sleep(0.01)
     task.cancel()
     print((resident() - idle) // 1_000_000)
 

@@ -141,7 +141,7 @@ def test_a_stopped_worker_does_not_hold_the_end_up(supervisor: subprocess.Popen[
 
     supervisor.terminate()
 
-    assert supervisor.wait(timeout=10) == 0
+    assert supervisor.wait(timeout=60) == 0
 
 
 def test_a_worker_that_a_signal_stops_is_continued_at_once(

@@ -13,6 +13,7 @@ import pytest
 
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.batching import Bounds, GroupCommit, GroupedReads
+from fhirpub.testing.clock import HandClock
 
 
 class Commits:
@@ -289,13 +290,24 @@ async def test_no_caller_waits_beyond_the_deadline() -> None:
     assert 0.05 <= time.monotonic() - began < 5
 
 
-async def test_each_has_a_deadline_of_its_own() -> None:
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
+    """The clock of the loop, in milliseconds: its timers wait for it alone."""
+    clock = HandClock()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() / 1_000)
+    return clock
+
+
+async def test_each_has_a_deadline_of_its_own(clock: HandClock) -> None:
     commits = Commits(deadline_seconds=0.2)
     (first,) = commits.hand_in("a")
-    await asyncio.sleep(0.1)
+    await turns()
+    clock.now += 100
     (second,) = commits.hand_in("b")
+    await turns()
 
-    await asyncio.wait([first])
+    clock.now += 150
+    await turns()
     ended_together = second.done()
     commits.finish(2)
 
@@ -304,17 +316,23 @@ async def test_each_has_a_deadline_of_its_own() -> None:
     assert await second == "B"
 
 
-async def test_after_a_deadline_that_was_kept_the_next_is_watched_as_well() -> None:
+async def test_after_a_deadline_that_was_kept_the_next_is_watched_as_well(
+    clock: HandClock,
+) -> None:
     commits = Commits(deadline_seconds=0.05)
     (first,) = commits.hand_in("a")
     commits.finish()
     await first
-    await asyncio.sleep(0.1)
+    clock.now += 100
+    await turns()
 
     (second,) = commits.hand_in("b")
+    await turns()
+    clock.now += 100
+    await turns()
 
     with pytest.raises(StoreUnavailable):
-        await asyncio.wait_for(second, timeout=20)
+        second.result()
 
 
 async def test_an_item_acknowledged_too_late_is_committed_all_the_same() -> None:

@@ -6,6 +6,7 @@ import gc
 import pytest
 
 from fhirpub.errors import StoreUnavailable
+from fhirpub.web import readiness as module
 from fhirpub.web.readiness import Readiness
 
 
@@ -23,7 +24,10 @@ class Check:
             raise StoreUnavailable("made to fail")
 
 
-async def test_a_good_answer_is_used_again_within_a_second() -> None:
+async def test_a_good_answer_is_used_again_within_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_FRESH_SECONDS", 60.0)  # more than this process rests
     check = Check()
     readiness = Readiness(check)
 
@@ -33,11 +37,13 @@ async def test_a_good_answer_is_used_again_within_a_second() -> None:
     assert check.made == 1
 
 
-async def test_a_good_answer_is_not_used_after_a_second() -> None:
+async def test_a_good_answer_is_not_used_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     check = Check()
     readiness = Readiness(check)
     await readiness.confirm()
-    await asyncio.sleep(1.05)
+    loop = asyncio.get_running_loop()
+    time = loop.time
+    monkeypatch.setattr(loop, "time", lambda: time() + 1.05)
     check.fails = True
 
     with pytest.raises(StoreUnavailable):

@@ -14,6 +14,7 @@ from joserfc.jwk import ECKey, OctKey
 
 from fhirpub.auth.assertions.key_set import MAX_KEYS, check_key_set, read_key_set
 from fhirpub.errors import ConfigurationError
+from tests.collector import without_collector
 from tests.unit.auth.assertions.signing import b64url, key_set, pair
 
 TEXTS = st.text(st.characters(exclude_categories=["C"]))
@@ -136,12 +137,13 @@ def test_a_set_without_a_key_is_refused() -> None:
     ],
 )
 def test_a_huge_set_is_refused_at_once(raw: bytes) -> None:
-    began = time.thread_time()
+    with without_collector():
+        began = time.thread_time()
 
-    with pytest.raises(ValueError):
-        read_key_set(raw)
+        with pytest.raises(ValueError):
+            read_key_set(raw)
 
-    assert time.thread_time() - began < 0.5
+        assert time.thread_time() - began < 0.5
 
 
 @given(

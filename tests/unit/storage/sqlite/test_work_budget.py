@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
+import pytest
+
+from fhirpub.storage.sqlite import work_budget
 from fhirpub.storage.sqlite.work_budget import STEPS_BETWEEN_CHECKS, WorkBudget
 
 STEPS_OF_TEN_SECONDS = 60_000_000
@@ -20,11 +24,13 @@ def started(deadline: float, max_seconds: float | None = None) -> WorkBudget:
     return budget
 
 
-def use_up(seconds: float) -> None:
-    """Return after so much time, which is too short to sleep."""
-    until = time.monotonic() + seconds
-    while time.monotonic() <= until:
-        pass
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The moment that the clock of a budget shows."""
+    now = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(work_budget, "time", clock)
+    return now
 
 
 def test_a_read_goes_on_before_its_deadline() -> None:
@@ -64,24 +70,24 @@ def test_a_search_ends_with_the_first_step_too_many() -> None:
     assert budget.is_exceeded is True
 
 
-def test_a_search_ends_after_its_time_though_it_took_few_steps() -> None:
-    budget = started(in_a_minute(), 0.002)
-    use_up(0.003)
+def test_a_search_ends_after_its_time_though_it_took_few_steps(now: list[float]) -> None:
+    budget = started(now[0] + 60, 0.002)
+    now[0] += 0.003
 
     assert budget.check() is True
     assert budget.is_exceeded is True
 
 
-def test_the_time_of_a_search_begins_with_it() -> None:
-    budget = WorkBudget(in_a_minute(), 0.002)
-    use_up(0.003)
+def test_the_time_of_a_search_begins_with_it(now: list[float]) -> None:
+    budget = WorkBudget(now[0] + 60, 0.002)
+    now[0] += 0.003
     budget.start()
 
     assert budget.check() is False
 
 
-def test_a_search_that_has_ended_does_not_go_on() -> None:
-    budget = started(in_a_minute(), 0.0)
+def test_a_search_that_has_ended_does_not_go_on(now: list[float]) -> None:
+    budget = started(now[0] + 60, 0.0)
     ends = [budget.check() for _ in range(3)]
 
     assert ends == [True] * 3

@@ -11,6 +11,7 @@ from fhirpub.errors import QuotaExceeded, StorageQuotaExceeded, StoreUnavailable
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.store_contract import a_version
+from fhirpub.web.admission import quota_exchange
 from fhirpub.web.admission.quotas import Quotas
 from tests.unit.web.admission.sharing import (
     ONE,
@@ -21,6 +22,7 @@ from tests.unit.web.admission.sharing import (
     Process,
     WatchedStore,
 )
+from tests.waiting import until
 
 
 def test_without_a_limit_there_is_no_ticket(clock: HandClock) -> None:
@@ -251,31 +253,33 @@ async def test_stored_bytes_are_those_of_the_store(clock: HandClock, store: Watc
 
 
 async def test_an_unknown_caller_is_looked_up_at_once(
-    clock: HandClock, store: WatchedStore
+    clock: HandClock, store: WatchedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(quota_exchange, "EXCHANGE_SECONDS", 3_600.0)
     one, two = (Process(store, clock, client_requests_per_minute=3) for _ in range(2))
     one.admit(3)
     await one.exchange.exchange()
     running = asyncio.create_task(two.exchange.run())
     assert two.admit(1) == 1
 
-    await asyncio.sleep(0.5)  # less than an exchange takes otherwise
+    await until(lambda: ";r=0;" in two.ticket().fields()["RateLimit"])
 
     assert two.admit(1) == 0
     running.cancel()
 
 
 async def test_the_task_survives_a_store_that_is_unavailable(
-    clock: HandClock, store: WatchedStore
+    clock: HandClock, store: WatchedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(quota_exchange, "EXCHANGE_SECONDS", 0.01)
     process = Process(store, clock, client_requests_per_minute=3)
     await process.exchange.start()
     store.problem = StoreUnavailable("away")
     running = asyncio.create_task(process.exchange.run())
     process.admit(1)
-    await asyncio.sleep(0.3)
+    await until(lambda: store.calls[1:])
     store.problem = None
-    await asyncio.sleep(1.5)
+    await until(lambda: len(store.sizes("read")) > 3)
 
     assert [count.used for counts in store.put for count in counts] == [1]
     running.cancel()

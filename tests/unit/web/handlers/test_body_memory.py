@@ -40,9 +40,15 @@ def lab(few: Integrator) -> Integrator:
     return few
 
 
-def full(lab: Integrator, use: Callable[[Asked, Asked], Awaitable[Any]], **headers: str) -> Any:
+def full(
+    lab: Integrator,
+    use: Callable[[Asked, Asked], Awaitable[Any]],
+    patience: float = 0.02,
+    /,
+    **headers: str,
+) -> Any:
     """Begin a body while another one, of another tenant, holds all of the memory."""
-    memory = MemoryBudget(100_000, patience_seconds=0.02)
+    memory = MemoryBudget(100_000, patience_seconds=patience)
     services = replace(running(lab).services, request_memory=memory)
 
     async def used() -> Any:
@@ -103,7 +109,7 @@ def test_a_body_goes_on_when_there_is_memory_and_its_time_stands_until_then(
         await waiting
         return [*found, one.request in since, one.request in handler.services.request_memory]
 
-    assert full(lab, use, **CHUNKED) == [False, False, True, True]
+    assert full(lab, use, 30, **CHUNKED) == [False, False, True, True]
 
 
 def test_a_body_that_gets_no_memory_on_its_way_is_refused_and_dropped(lab: Integrator) -> None:
