@@ -264,7 +264,7 @@ def reserve_port() -> tuple[int, int]:
 
     It is below the ports that systems give to connections, so that it stays free while the server
     is down. The socket behind the descriptor does not listen: on Linux the server may, since both
-    may use the address again, and nobody else who calls this function finds the port free.
+    may use the address again, and no other call of this function finds the port free.
     """
     while True:
         port = random.randint(15_000, 32_000)
