@@ -53,6 +53,7 @@ class WebhookHarness:
     clock: Clock
     administration: EndpointService
     sending: WebhookWorker
+    sender: Sender
     metrics: Metrics
     versions: dict[str, int] = field(default_factory=dict)
 
@@ -154,13 +155,12 @@ class WebhookHarness:
 
 
 def hold_outcomes(
-    harness: WebhookHarness, patch: pytest.MonkeyPatch
+    sender: Sender, patch: pytest.MonkeyPatch
 ) -> tuple[asyncio.Event, asyncio.Event]:
     """Keep the outcome of each attempt to itself until the second event is set.
 
     The first is set once a receiver has answered.
     """
-    sender = harness.sending._dispatcher._attempts._sender
     attempt, answered, go_on = sender.attempt, asyncio.Event(), asyncio.Event()
 
     async def late(message: Message) -> Outcome:
@@ -215,4 +215,4 @@ async def open_harness(
         )
         if sends:
             await stack.enter_async_context(sending.running())
-        yield WebhookHarness(store, config, clock, administration, sending, metrics)
+        yield WebhookHarness(store, config, clock, administration, sending, sender, metrics)

@@ -576,7 +576,7 @@ async def test_the_former_receiver_says_nothing_of_the_one_that_took_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     receiver.answer(Reply(status=410))
-    answered, go_on = hold_outcomes(harness, monkeypatch)
+    answered, go_on = hold_outcomes(harness.sender, monkeypatch)
     endpoint = await harness.endpoint(receiver.url)
     await harness.commit()
     await answered.wait()

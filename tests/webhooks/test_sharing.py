@@ -175,7 +175,7 @@ async def test_nothing_overtakes_what_another_process_has_begun_since(
     each_store_url: str, clock: HandClock, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_harness(each_store_url, clock=clock) as harness:
-        answered, go_on = hold_outcomes(harness, monkeypatch)
+        answered, go_on = hold_outcomes(harness.sender, monkeypatch)
         endpoint = await harness.endpoint(receiver.url)
         first = await harness.commit()
         await harness.commit(first.id)
