@@ -9,8 +9,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: Service
     for stop in range(2):
         publishers = [Publisher(lab, seed=3000 + stop * 10 + number) for number in range(5)]
         threads = run_until_answers_fail(publishers, process.port, 2000)
-        assert wait_until(lambda all_of=publishers: all(one.acknowledged for one in all_of))
+        assert wait_until(partial(all_are_acknowledged, publishers))
         begun = time.monotonic()
         process.terminate()
         status = process.wait()
@@ -89,6 +90,11 @@ def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: Service
         assert all(is_before_any_answer(failure) for failure in failures), failures
 
     check_store(process.config.storage.url)
+
+
+def all_are_acknowledged(publishers: Sequence[Publisher]) -> bool:
+    """Return whether each has had an answer."""
+    return all(publisher.acknowledged for publisher in publishers)
 
 
 def is_before_any_answer(failure: Exception) -> bool:
