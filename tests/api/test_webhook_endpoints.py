@@ -25,14 +25,15 @@ from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.transport.signing import new_secret
+from tests.webhooks.harness import hold_outcomes
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 ROUTES = [(route.method, route.path) for route in webhook_routes()]
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
     dispatch_in_server=False,
-    timeout_seconds=5.0,  # what fails in a network of the operator takes all of it (D-282)
-    connect_seconds=5.0,
+    timeout_seconds=30.0,
+    connect_seconds=30.0,
     endpoints_per_tenant=3,
 )
 
@@ -52,6 +53,8 @@ def service(
     with RunningService(
         tmp_path_factory.mktemp("endpoints"), config=Config(webhooks=settings), store_url=url
     ) as running:
+        # What fails in a network of the operator takes all of it (D-282).
+        running.services.endpoints._trials._timeout_seconds = 1.0
         yield running
 
 
@@ -557,16 +560,20 @@ def test_only_the_operator_enables_what_the_operator_has_disabled(
 
 
 def test_what_the_operator_disables_during_the_test_event_stays_disabled(
-    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+    service: RunningService,
+    lab: Integrator,
+    added: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     disabled(service, lab, added, why="gone")
-    receiver.answer(Reply(delay=1.5))
     tenant, administration = lab.tenant.id, service.services.endpoints
+    answered, go_on = hold_outcomes(administration._trials._sender, monkeypatch)
 
     async def both() -> str:
         enabling = asyncio.create_task(administration.enable(tenant, added["id"]))
-        await asyncio.to_thread(receiver.wait, 1)
+        await answered.wait()
         await administration.disable(tenant, added["id"])
+        go_on.set()
         with pytest.raises(BrokenRule):
             await enabling
         return (await administration.endpoint(tenant, added["id"])).state
@@ -601,18 +608,22 @@ def test_what_the_operator_enables_at_another_address_has_to_be_verified_again(
 
 
 def test_an_address_that_changes_during_the_test_event_has_to_be_verified_again(
-    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+    service: RunningService,
+    lab: Integrator,
+    added: dict[str, Any],
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     verified(lab, added, receiver)
-    receiver.received.clear()
-    receiver.answer(Reply(delay=1.5))
     tenant, administration = lab.tenant.id, service.services.endpoints
+    answered, go_on = hold_outcomes(administration._trials._sender, monkeypatch)
 
     async def both() -> str:
         await administration.disable(tenant, added["id"])
         enabling = asyncio.create_task(administration.enable(tenant, added["id"], operator=True))
-        await asyncio.to_thread(receiver.wait, 1)
+        await answered.wait()
         await administration.change(tenant, added["id"], {"url": f"{receiver.url}/2"})
+        go_on.set()
         return (await enabling).state
 
     assert service.call(both()) == "unverified"

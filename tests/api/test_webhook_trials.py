@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,11 +14,13 @@ from fhirpub.config.settings import Config
 from fhirpub.config.webhooks import WebhooksConfig
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Integrator, RunningService
+from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.transport.message import Message
 from tests.audit_trail import read_chain
 from tests.waiting import wait_until
 
 ENDPOINTS = "/webhooks/v1/endpoints"
-TIMEOUT_SECONDS = 1.0
+TIMEOUT_SECONDS = 30.0
 AT_A_TIME = 4
 
 
@@ -54,13 +58,38 @@ def add(lab: Integrator, receiver: Receiver) -> str:
 
 
 @contextmanager
-def running_trials(lab: Integrator, receiver: Receiver, path: str) -> Iterator[None]:
-    """Run as many trials as may run; they have reached the receiver, and end with the block."""
-    receiver.answer(Reply(misbehaviour="silent"))
-    with ThreadPoolExecutor(AT_A_TIME) as threads:
+def held_attempts(service: RunningService, lab: Integrator) -> Iterator[list[Message]]:
+    """Hold what is to be sent for a tenant until the block ends."""
+    sender = service.services.endpoints._trials._sender
+    attempt, held, go_on = sender.attempt, list[Message](), threading.Event()
+
+    async def late(message: Message) -> Outcome:
+        if message.tenant == lab.tenant.id:
+            held.append(message)
+            await asyncio.to_thread(go_on.wait, 60)
+        return await attempt(message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sender, "attempt", late)
+        try:
+            yield held
+        finally:
+            go_on.set()
+
+
+@contextmanager
+def running_trials(
+    service: RunningService, lab: Integrator, receiver: Receiver, path: str
+) -> Iterator[None]:
+    """Run as many trials as may run; they end with the block."""
+    receiver.answer(Reply(status=200, echo=True))
+    with (
+        ThreadPoolExecutor(AT_A_TIME) as threads,
+        held_attempts(service, lab) as held,
+    ):
         for _ in range(AT_A_TIME):
             threads.submit(lab.request, "POST", f"{path}/verify")
-        assert wait_until(lambda: len(receiver.received) == AT_A_TIME)
+        assert wait_until(lambda: len(held) == AT_A_TIME)
         yield
 
 
@@ -72,25 +101,24 @@ def records(lab: Integrator, action: str) -> list[int]:
 
 @pytest.mark.parametrize("verb", ["test", "verify"])
 def test_a_fifth_trial_is_refused_until_one_has_ended(
-    lab: Integrator, receiver: Receiver, verb: str
+    service: RunningService, lab: Integrator, receiver: Receiver, verb: str
 ) -> None:
     path = add(lab, receiver)
 
-    with running_trials(lab, receiver, path):
+    with running_trials(service, lab, receiver, path):
         refused = lab.request("POST", f"{path}/{verb}")
-    receiver.answer(Reply(status=200, echo=True))
 
     assert (refused.status, refused.issues[0]["code"]) == (429, "throttled")
-    assert refused.headers["retry-after"] == "1"
+    assert refused.headers["retry-after"] == "30"
     assert lab.request("POST", f"{path}/{verb}").status == 200
 
 
 @pytest.mark.parametrize("verb", ["test", "verify"])
 def test_a_refused_trial_leaves_no_durable_record_before_its_refusal(
-    lab: Integrator, receiver: Receiver, verb: str
+    service: RunningService, lab: Integrator, receiver: Receiver, verb: str
 ) -> None:
     path = add(lab, receiver)
-    with running_trials(lab, receiver, path):
+    with running_trials(service, lab, receiver, path):
         lab.request("POST", f"{path}/{verb}")
 
     statuses = records(lab, f"endpoint.{verb}")
@@ -100,12 +128,15 @@ def test_a_refused_trial_leaves_no_durable_record_before_its_refusal(
 
 
 def test_of_many_trials_at_once_only_those_that_run_leave_a_durable_record(
-    lab: Integrator, receiver: Receiver
+    service: RunningService, lab: Integrator, receiver: Receiver
 ) -> None:
     path = add(lab, receiver)
-    receiver.answer(Reply(misbehaviour="silent"))
+    receiver.answer(Reply(status=200, echo=True))
     with ThreadPoolExecutor(12) as threads:
-        answers = threads.map(lambda _: lab.request("POST", f"{path}/test").status, range(12))
+        with held_attempts(service, lab):
+            trials = [threads.submit(lab.request, "POST", f"{path}/test") for _ in range(12)]
+            assert wait_until(lambda: sum(trial.done() for trial in trials) == 12 - AT_A_TIME)
+        answers = [trial.result().status for trial in trials]
 
     assert sorted(answers) == [200] * AT_A_TIME + [429] * 8
     assert records(lab, "endpoint.test").count(102) == AT_A_TIME
@@ -120,7 +151,7 @@ def test_the_trials_of_a_tenant_take_no_place_of_another(
         of_clinic.answer(Reply(status=200, echo=True))
         elsewhere = add(clinic, of_clinic)
 
-        with running_trials(lab, receiver, path):
+        with running_trials(service, lab, receiver, path):
             answer = clinic.request("POST", f"{elsewhere}/test")
 
     assert (answer.status, answer.json["passed"]) == (200, True)

@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 SETTINGS = WebhooksConfig(
-    allow_networks=["127.0.0.1/32"], timeout_seconds=5.0, retry_seconds=[0.2, 0.2, 60.0]
+    allow_networks=["127.0.0.1/32"], timeout_seconds=30.0, retry_seconds=[0.2, 0.2, 60.0]
 )
 
 

@@ -64,8 +64,7 @@ def test_two_workers_share_the_registrations_of_a_day_and_keep_them_when_killed(
     wait_for_midnight()
     lab, other = process.integrator(), process.integrator("Other")
     assert registered(lab, range(30)) == {201: 30}
-    time.sleep(EXCHANGED_SECONDS)
-    assert state_of(process, lab, "registrations_per_day")["used"] == 30
+    assert wait_until(lambda: state_of(process, lab, "registrations_per_day")["used"] == 30)
 
     process.kill()
     process.start()

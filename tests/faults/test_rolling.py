@@ -135,7 +135,7 @@ def publish_for_a_while(traffic: Traffic) -> None:
 
 def check_events(receiver: Receiver, reports: int) -> None:
     """Assert that each event of these reports arrives, and none twice."""
-    wait_until(lambda: len(receiver.received) >= reports * _EVENTS_OF_A_REPORT, seconds=30)
+    wait_until(lambda: len(receiver.received) >= reports * _EVENTS_OF_A_REPORT, seconds=60)
     ids = Counter(one.headers["webhook-id"] for one in receiver.received)
     assert len(ids) == reports * _EVENTS_OF_A_REPORT
     assert set(ids.values()) == {1}
@@ -168,9 +168,9 @@ def test_a_process_that_cannot_use_an_upgraded_store_is_not_ready_and_does_not_s
         old, new = deployment.old, deployment.new
         assert readiness(old) == HTTPStatus.OK
         new.start()
-        time.sleep(1)  # for which a probe is answered as the last one
 
-        assert readiness(old) == HTTPStatus.SERVICE_UNAVAILABLE
+        # For a second a probe is answered as the last one.
+        assert wait_until(lambda: readiness(old) == HTTPStatus.SERVICE_UNAVAILABLE)
         assert readiness(new) == HTTPStatus.OK
         said = "of a newer release, this release uses"
         assert wait_until(lambda: said in old.errors.read_text())

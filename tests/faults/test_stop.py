@@ -9,8 +9,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 _REGISTER = "/fhir/r4/DiagnosticReport/$register"
-_DRAIN_SECONDS = 8.0
+_DRAIN_SECONDS = 25.0
 
 
 one_process = pytest.mark.parametrize("process", [1], ids=["one process"], indirect=True)
@@ -47,8 +48,16 @@ def head_of(lab: Integrator, body: bytes) -> bytes:
         f"Authorization: Bearer {lab.token}",
         "Content-Type: application/fhir+json",
         f"Content-Length: {len(body)}",
+        "Expect: 100-continue",
     ]
     return "\r\n".join([*lines, "", ""]).encode()
+
+
+def begin_to_send(connection: socket.socket, lab: Integrator, body: bytes, *, first: int) -> None:
+    """Send the head of a request and the first bytes of its body once the service asks for it."""
+    connection.sendall(head_of(lab, body))
+    assert connection.recv(1_000).startswith(b"HTTP/1.1 100 ")
+    connection.sendall(body[:first])
 
 
 def answer_on(connection: socket.socket) -> tuple[int, bytes]:
@@ -63,7 +72,7 @@ def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: Service
     for stop in range(2):
         publishers = [Publisher(lab, seed=3000 + stop * 10 + number) for number in range(5)]
         threads = run_until_answers_fail(publishers, process.port, 2000)
-        time.sleep(0.4)
+        assert wait_until(partial(all_are_acknowledged, publishers))
         begun = time.monotonic()
         process.terminate()
         status = process.wait()
@@ -83,6 +92,11 @@ def test_a_stop_under_load_loses_nothing_and_cuts_no_answer_off(process: Service
     check_store(process.config.storage.url)
 
 
+def all_are_acknowledged(publishers: Sequence[Publisher]) -> bool:
+    """Return whether each has had an answer."""
+    return all(publisher.acknowledged for publisher in publishers)
+
+
 def is_before_any_answer(failure: Exception) -> bool:
     """Distinguish a connection that is refused or closed from a response that is cut off."""
     return isinstance(failure, (ConnectionError, http.client.CannotSendRequest))
@@ -93,8 +107,7 @@ def test_a_body_on_its_way_is_still_taken_and_answered(process: ServiceProcess) 
     body = dumps(register_body("on-its-way"))
 
     with closing(socket.create_connection(("127.0.0.1", process.port), timeout=20)) as sending:
-        sending.sendall(head_of(lab, body) + body[:100])
-        time.sleep(0.3)
+        begin_to_send(sending, lab, body, first=100)
         process.terminate()
         time.sleep(0.5)
         sending.sendall(body[100:])
@@ -116,7 +129,7 @@ def test_a_large_answer_on_its_way_arrives_whole(process: ServiceProcess) -> Non
     with closing(slow_reader(process.port)) as reading:
         asked = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lab.token}\r\n\r\n"
         reading.sendall(asked.encode())
-        time.sleep(0.3)
+        reading.recv(1, socket.MSG_PEEK)
         process.terminate()
         time.sleep(0.3)
         status, answer = answer_on(reading)
@@ -161,8 +174,7 @@ def test_a_client_that_never_ends_is_waited_for_as_long_as_configured(
         lab = process.integrator()
         body = dumps(register_body("never"))
         sending = socket.create_connection(("127.0.0.1", process.port))
-        sending.sendall(head_of(lab, body) + body[:100])
-        time.sleep(0.3)
+        begin_to_send(sending, lab, body, first=100)
         begun = time.monotonic()
 
         process.terminate()
@@ -171,7 +183,7 @@ def test_a_client_that_never_ends_is_waited_for_as_long_as_configured(
         sending.close()
 
     assert status == 0
-    assert 0.9 < seconds < 10
+    assert 0.9 < seconds < 20
 
 
 def test_no_connection_is_accepted_while_it_stops(process: ServiceProcess) -> None:
@@ -179,17 +191,22 @@ def test_no_connection_is_accepted_while_it_stops(process: ServiceProcess) -> No
     body = dumps(register_body("keeps it open"))
 
     with closing(socket.create_connection(("127.0.0.1", process.port), timeout=20)) as sending:
-        sending.sendall(head_of(lab, body))
-        time.sleep(0.3)
+        begin_to_send(sending, lab, body, first=0)
         process.terminate()
-        time.sleep(0.5)
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", process.port)).close()
+        assert wait_until(lambda: is_refused(process.port), _DRAIN_SECONDS / 2)
         sending.sendall(body)
         status, _ = answer_on(sending)
 
     assert status == 201
     assert process.wait() == 0
+
+
+def is_refused(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_ctrl_c_stops_it_as_sigterm_does(process: ServiceProcess) -> None:
@@ -205,7 +222,7 @@ def test_a_stop_while_a_worker_is_replaced_ends_all(tmp_path: Path) -> None:
             time.sleep(delay)
             process.terminate()
 
-            assert process.wait(15) == 0
+            assert process.wait() == 0
             process.start()
 
 
@@ -219,7 +236,7 @@ def test_a_stop_while_workers_are_starting_is_a_stop(tmp_path: Path, delay: floa
     time.sleep(delay)
     process.terminate()
 
-    assert process.wait(15) == 0
+    assert process.wait() == 0
     assert "Traceback" not in process.errors.read_text()
 
 
@@ -228,7 +245,7 @@ def test_a_worker_that_ends_while_it_starts_is_status_1(tmp_path: Path) -> None:
 
     process.launch()
 
-    assert process.wait(15) == 1
+    assert process.wait() == 1
     assert "Traceback" not in process.errors.read_text()
 
 

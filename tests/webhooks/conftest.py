@@ -10,7 +10,14 @@ import pytest
 from fhirpub.runtime.clock import now_ms
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.receiver import Receiver
+from fhirpub.webhooks.dispatch import dispatcher
 from tests.webhooks.harness import WebhookHarness, open_harness
+
+
+@pytest.fixture(autouse=True)
+def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let dispatchers look after endpoints often, although their leases are long."""
+    monkeypatch.setattr(dispatcher, "_LOOK_SECONDS", 0.25)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
 from fhirpub.app.stores import open_store
 from fhirpub.config.settings import Config, ServerConfig, StorageConfig
 from fhirpub.config.webhooks import WebhooksConfig
@@ -24,6 +26,8 @@ from fhirpub.storage.webhook_contract import Delivery, DeliveryQuery, Endpoint
 from fhirpub.webhooks.dispatch.worker import WebhookWorker
 from fhirpub.webhooks.management.endpoints import EndpointService, EndpointWithSecrets
 from fhirpub.webhooks.management.event_types import EventTypes
+from fhirpub.webhooks.policy.outcome import Outcome
+from fhirpub.webhooks.transport.message import Message
 from fhirpub.webhooks.transport.sender import Sender
 
 TENANT = "11111111-1111-4111-8111-111111111111"
@@ -31,11 +35,12 @@ KEY = b"k" * 32
 SEAL = SecretCipher([KEY])
 SETTINGS = WebhooksConfig(
     allow_networks=["127.0.0.1/32"],
-    connect_seconds=1.0,
-    timeout_seconds=2.0,
+    # However slow the machine is, no attempt ends early and none outlasts its lease.
+    connect_seconds=20.0,
+    timeout_seconds=20.0,
+    lease_seconds=10.0,
     rate_per_endpoint=10_000.0,
     retry_seconds=[0.05, 0.1, 0.2],
-    lease_seconds=1.0,
 )
 
 
@@ -48,6 +53,7 @@ class WebhookHarness:
     clock: Clock
     administration: EndpointService
     sending: WebhookWorker
+    sender: Sender
     metrics: Metrics
     versions: dict[str, int] = field(default_factory=dict)
 
@@ -103,6 +109,20 @@ class WebhookHarness:
         assert one is not None
         return one.state
 
+    def is_done(self, endpoint: EndpointWithSecrets) -> bool:
+        """Return whether what may be sent to an endpoint at this time of the clock was sent.
+
+        No attempt is in flight then, and the outcome of each is stored.
+        """
+        dispatcher, name, now = self.sending._dispatcher, endpoint.endpoint.id, self.clock()
+        line = dispatcher._lines.get(name)
+        if line is None or not dispatcher._shares.holds(name):
+            return False
+        if line.stale or line.reading or line.behind or line.queue.taken:
+            return False
+        moment = line.next_moment(now)
+        return moment is None or moment > now
+
     async def until_states(
         self, endpoint: EndpointWithSecrets, *, seconds: float = 30.0, **expected: int
     ) -> None:
@@ -132,6 +152,25 @@ class WebhookHarness:
             ).running(),
         ):
             yield
+
+
+def hold_outcomes(
+    sender: Sender, patch: pytest.MonkeyPatch
+) -> tuple[asyncio.Event, asyncio.Event]:
+    """Keep the outcome of each attempt to itself until the second event is set.
+
+    The first is set once a receiver has answered.
+    """
+    attempt, answered, go_on = sender.attempt, asyncio.Event(), asyncio.Event()
+
+    async def late(message: Message) -> Outcome:
+        outcome = await attempt(message)
+        answered.set()
+        await go_on.wait()
+        return outcome
+
+    patch.setattr(sender, "attempt", late)
+    return answered, go_on
 
 
 async def until(
@@ -176,4 +215,4 @@ async def open_harness(
         )
         if sends:
             await stack.enter_async_context(sending.running())
-        yield WebhookHarness(store, config, clock, administration, sending, metrics)
+        yield WebhookHarness(store, config, clock, administration, sending, sender, metrics)

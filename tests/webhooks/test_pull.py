@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from fhirpub.webhooks.dispatch import worker
 from fhirpub.webhooks.management.arrivals import Arrivals
 from fhirpub.webhooks.management.delivery_log import DeliveryLog
 from fhirpub.webhooks.management.pull_endpoints import note_read
-from tests.webhooks.harness import WebhookHarness, open_harness, until
+from tests.webhooks.harness import SETTINGS, WebhookHarness, open_harness, until
 
 
 @pytest.fixture
@@ -22,7 +23,8 @@ async def harness(
 ) -> AsyncIterator[WebhookHarness]:
     """A harness whose clock moves by hand, and that sweeps often."""
     monkeypatch.setattr(worker, "_SWEEP_SECONDS", 0.05)
-    async with open_harness(each_store_url, clock=clock) as harness:
+    settings = replace(SETTINGS, lease_seconds=1.0)  # the first sweep comes so late
+    async with open_harness(each_store_url, clock=clock, settings=settings) as harness:
         yield harness
 
 

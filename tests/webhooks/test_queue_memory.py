@@ -21,7 +21,7 @@ def depth(harness: WebhookHarness) -> float:
 async def test_the_queues_of_a_tenant_hold_a_bounded_number_of_deliveries(
     store_url: str, receiver: Receiver
 ) -> None:
-    settings = replace(SETTINGS, in_flight=4, timeout_seconds=60.0)
+    settings = replace(SETTINGS, in_flight=4, timeout_seconds=600.0)
     receiver.answer(Reply(misbehaviour="silent"))
     async with open_harness(store_url, clock=now_ms, settings=settings) as harness:
         endpoints = [
@@ -29,7 +29,7 @@ async def test_the_queues_of_a_tenant_hold_a_bounded_number_of_deliveries(
         ]
         await harness.commits(COMMITS)
         for endpoint in endpoints:
-            await harness.until_states(endpoint, pending=COMMITS)
+            await harness.until_states(endpoint, pending=COMMITS, seconds=120.0)
 
         # Endpoints may be new to the dispatcher for a second, and some not yet known to it.
         await until(lambda: WINDOW / 3 < depth(harness) <= 2 * WINDOW, seconds=30)

@@ -98,7 +98,7 @@ async def test_sweeps_during_dispatch_delete_only_what_has_ended(
             await harness.store.sweep_deliveries(delivered=end, dead=end, open_=end)
             return await harness.deliveries(endpoint)
 
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while [(one.sequence, one.state) for one in await left()] != [(120, "delivered")]:
                 await asyncio.sleep(0.005)
         await working
@@ -113,11 +113,16 @@ async def test_processes_whose_clocks_disagree_lose_nothing_and_keep_the_order(
     each_store_url: str, receiver: Receiver, seconds: float
 ) -> None:
     # The leases of one last a second. By a clock that is ahead of it they have always ended.
+    # Each attempt that is taken over counts: on a slow machine those may be many.
+    settings = replace(SETTINGS, timeout_seconds=2.0, lease_seconds=1.0, retry_forever=True)
+    settings = replace(settings, connect_seconds=2.0)
     async with AsyncExitStack() as stack:
-        harness = await stack.enter_async_context(open_harness(each_store_url, clock=now_ms))
-        await stack.enter_async_context(
-            open_harness(each_store_url, clock=lambda: now_ms() + round(seconds * 1000))
-        )
+        harness, _another = [
+            await stack.enter_async_context(
+                open_harness(each_store_url, clock=clock, settings=settings)
+            )
+            for clock in (now_ms, lambda: now_ms() + round(seconds * 1000))
+        ]
         endpoint = await harness.endpoint(receiver.url)
         for _round in range(4):
             await asyncio.gather(*(harness.commits(5, report) for report in REPORTS))

@@ -114,7 +114,7 @@ async def test_writes_of_a_tenant_pause_while_its_events_wait_for_the_process(
     worker.now = {"lab": lag, "other": 0.0}
     thread = thread_of(worker)
     async with thread.running():
-        await asyncio.sleep(0.15)
+        await until(lambda: thread._lags)
 
         pause = thread.pause_for("lab")
         others = [thread.pause_for("other"), thread.pause_for("unknown")]

@@ -104,21 +104,25 @@ async def test_events_that_the_client_has_do_not_end_a_wait(
 async def test_an_event_of_another_endpoint_does_not_end_a_wait(
     store: CountingStore, arrivals: Arrivals
 ) -> None:
-    wait = waiting(arrivals, an_endpoint(), seconds=0.5)
+    wait = waiting(arrivals, an_endpoint())
     await store.append([a_delivery("another")])
-    await asyncio.sleep(0.3)
+    asked = store.asked
+    await until(lambda: store.asked >= asked + 3)  # at least one look has ended
 
     assert not wait.done()
+    arrivals.stop()
     await wait
 
 
 async def test_many_waits_ask_the_store_as_often_as_one(
     store: CountingStore, arrivals: Arrivals
 ) -> None:
+    begun = time.monotonic()
     waits = [waiting(arrivals, an_endpoint(), seconds=0.55, client=str(n)) for n in range(10)]
     await asyncio.gather(*waits)
 
-    assert store.asked <= 7
+    # A machine that rests for a while lengthens the waits.
+    assert store.asked <= 2 + (time.monotonic() - begun) / module._LOOK_SECONDS
 
 
 async def test_nothing_is_asked_while_nobody_waits(

@@ -145,7 +145,7 @@ async def test_a_site_that_gives_no_document_takes_no_more_than_its_time(
     found = await hasty.retrieve(receiver.url, TENANT)
 
     assert (found.problem, found.body) == ("E_TIMEOUT", b"")
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 25
 
 
 async def test_a_redirect_is_not_followed(sender: Sender, receiver: Receiver) -> None:

@@ -196,7 +196,7 @@ async def test_a_sink_that_is_never_closed_keeps_no_other_open(
     monkeypatch.setattr(module, "_CLOSE_SECONDS", 0.01)
     good = Kept("good")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await sinks(NeverClosed("bad"), good).close()
 
     assert good.closed
