@@ -64,11 +64,13 @@ def test_a_probe_uses_the_good_answer_of_the_last_second_and_no_older_one(
     tmp_path: Path,
 ) -> None:
     with RunningService(tmp_path) as service:
+        begun = time.monotonic()
         before = service.request("GET", "/health/ready").status
         service.call(service.services.store.stop())
         soon = service.request("GET", "/health/ready").status
+        took = time.monotonic() - begun
         time.sleep(1.1)
         later = [service.request("GET", "/health/ready").status for _ in range(2)]
 
-    assert (before, soon) == (200, 200)
+    assert (before, soon) == (200, 200 if took < 1 else soon)
     assert later == [503, 503]
