@@ -31,7 +31,6 @@ SETTINGS = WebhooksConfig(
     timeout_seconds=5.0,
     retry_seconds=[0.05],
     breaker_failures=4,
-    lease_seconds=1.0,
 )
 
 
