@@ -25,6 +25,8 @@ from fhirpub.testing.service import Answer, Integrator, RunningService
 from fhirpub.web.routes import webhook_routes
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.transport.signing import new_secret
+from tests.gate import Gate, gate
+from tests.waiting import until
 
 ENDPOINTS = "/webhooks/v1/endpoints"
 ROUTES = [(route.method, route.path) for route in webhook_routes()]
@@ -557,21 +559,24 @@ def test_only_the_operator_enables_what_the_operator_has_disabled(
 
 
 def test_what_the_operator_disables_during_the_test_event_stays_disabled(
-    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+    service: RunningService, lab: Integrator
 ) -> None:
-    disabled(service, lab, added, why="gone")
-    receiver.answer(Reply(delay=1.5))
     tenant, administration = lab.tenant.id, service.services.endpoints
 
-    async def both() -> str:
-        enabling = asyncio.create_task(administration.enable(tenant, added["id"]))
-        await asyncio.to_thread(receiver.wait, 1)
-        await administration.disable(tenant, added["id"])
+    async def both(id_: str, receiver: Gate) -> str:
+        enabling = asyncio.create_task(administration.enable(tenant, id_))
+        await until(lambda: receiver.received)
+        await administration.disable(tenant, id_)
+        receiver.may_answer.set()
         with pytest.raises(BrokenRule):
             await enabling
-        return (await administration.endpoint(tenant, added["id"])).state
+        return (await administration.endpoint(tenant, id_)).state
 
-    assert service.call(both()) == "disabled"
+    with gate() as receiver:
+        added = lab.request("POST", ENDPOINTS, {"url": receiver.url}).json
+        disabled(service, lab, added, why="gone")
+
+        assert service.call(both(added["id"], receiver)) == "disabled"
 
 
 def test_what_the_operator_enables_has_to_be_verified_if_it_never_was(
@@ -601,21 +606,26 @@ def test_what_the_operator_enables_at_another_address_has_to_be_verified_again(
 
 
 def test_an_address_that_changes_during_the_test_event_has_to_be_verified_again(
-    service: RunningService, lab: Integrator, added: dict[str, Any], receiver: Receiver
+    service: RunningService, lab: Integrator
 ) -> None:
-    verified(lab, added, receiver)
-    receiver.received.clear()
-    receiver.answer(Reply(delay=1.5))
     tenant, administration = lab.tenant.id, service.services.endpoints
 
-    async def both() -> str:
-        await administration.disable(tenant, added["id"])
-        enabling = asyncio.create_task(administration.enable(tenant, added["id"], operator=True))
-        await asyncio.to_thread(receiver.wait, 1)
-        await administration.change(tenant, added["id"], {"url": f"{receiver.url}/2"})
+    async def both(id_: str, receiver: Gate) -> str:
+        await administration.disable(tenant, id_)
+        enabling = asyncio.create_task(administration.enable(tenant, id_, operator=True))
+        await until(lambda: receiver.received)
+        await administration.change(tenant, id_, {"url": f"{receiver.url}/2"})
+        receiver.may_answer.set()
         return (await enabling).state
 
-    assert service.call(both()) == "unverified"
+    with gate() as receiver:
+        receiver.may_answer.set()
+        added = lab.request("POST", ENDPOINTS, {"url": receiver.url}).json
+        assert act(lab, added, "verify").json["state"] == "active"
+        receiver.may_answer.clear()
+        receiver.received.clear()
+
+        assert service.call(both(added["id"], receiver)) == "unverified"
 
 
 def disabled(

@@ -213,7 +213,9 @@ def test_an_interrupted_copy_says_to_repeat_it(
     many: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     settings = {**environment, "FHIRPUB_STORAGE__URL": many}
-    for number in range(_TRIES):  # until the signal comes before the end of the command
+    numbers = iter(range(_TRIES))
+    while True:  # until the signal comes before the end of the command
+        number = next(numbers)
         target = f"sqlite:///{tmp_path}/copy-{number}.db"
         with a_copy_in_progress(target, tmp_path, settings) as copying:
             copying.send_signal(signal.SIGINT)
