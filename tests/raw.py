@@ -57,10 +57,13 @@ def request(
     body: bytes | Iterable[bytes] = b"",
     host: str = "Host: localhost",
 ) -> Talk:
-    """Send one request with these header lines and `Connection: close`, and nothing else."""
+    """Send one request with these header lines and `Connection: close`, and nothing else.
+
+    Bytes are sent with the head, so that no limit of time can end between the two.
+    """
     lines = [f"{start} HTTP/1.1", *filter(None, [host]), *headers, "Connection: close"]
     head = "".join(f"{line}\r\n" for line in lines).encode("latin-1") + b"\r\n"
-    return talk(service, head, *([body] if isinstance(body, bytes) else body))
+    return talk(service, head + body) if isinstance(body, bytes) else talk(service, head, *body)
 
 
 def chunked(body: bytes, size: int = 65_536) -> Iterable[bytes]:

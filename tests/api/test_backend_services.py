@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +27,10 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.receiver import Receiver, Reply
 from fhirpub.testing.service import Answer, RunningService, Service
 from tests.bodies import SYSTEM, register_body
+from tests.gate import gate
 from tests.node.packages import Scripts
 from tests.unit.auth.assertions.signing import Pair, key_set, pair
+from tests.waiting import wait_until
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 SMART = "/fhir/r4/.well-known/smart-configuration"
@@ -187,25 +189,26 @@ def test_the_smart_configuration_says_what_the_token_endpoint_takes(
         assert "system/AuditEvent.rs" in found["scopes_supported"]
 
 
-def test_a_slow_site_makes_only_its_own_client_wait(
-    service: RunningService, site: Receiver
-) -> None:
-    site.answer(Reply(misbehaviour="silent"))
-    signer = pair("ES384")
-    slow = client_with(service, jwks_url=site.url)
-    quick = client_with(service, jwks=key_set(signer).decode())
-    answers: list[Answer] = []
-    waiting = threading.Thread(
-        target=lambda: answers.append(ask(service, assertion(service, slow, signer)))
+def test_a_slow_site_makes_only_its_own_client_wait(tmp_path: Path) -> None:
+    webhooks = WebhooksConfig(
+        allow_networks=["127.0.0.1/32"], connect_seconds=50.0, timeout_seconds=50.0
     )
-    waiting.start()
-    site.wait(1)
+    signer = pair("ES384")
+    with (
+        RunningService(tmp_path, config=replace(Config(), webhooks=webhooks)) as service,
+        ThreadPoolExecutor(1) as thread,
+        gate() as site,
+    ):
+        slow = client_with(service, jwks_url=site.url)
+        quick = client_with(service, jwks=key_set(signer).decode())
+        waiting = thread.submit(ask, service, assertion(service, slow, signer))
+        assert wait_until(lambda: len(site.received) == 1)
 
-    assert ask(service, assertion(service, quick, signer)).status == 200
-    assert waiting.is_alive()
-    waiting.join()
+        assert ask(service, assertion(service, quick, signer)).status == 200
+        assert not waiting.done()
+        site.may_answer.set()
+        refused = waiting.result()
 
-    (refused,) = answers
     assert (refused.status, refused.json["error"]) == (401, "invalid_client")
     assert "leads to no key set now" in refused.json["error_description"]
 

@@ -535,11 +535,15 @@ def test_a_reader_of_the_file_stops_no_writer_and_keeps_the_order_open(tmp_path:
             reader.execute("SELECT count(*) FROM version").fetchall()
             with ThreadPoolExecutor(1) as thread:
                 erasing = thread.submit(operator.erase, published.report)
-                slowest = max(_time_of_registration(lab, number) for number in range(20))
+                slowest, meanwhile = 0.0, 0
+                for number in range(20):
+                    slowest = max(slowest, _time_of_registration(lab, number))
+                    meanwhile += not erasing.done()
                 erased = erasing.result()
 
         assert not erased.is_complete
-        assert slowest < 3  # and not until the deadline
+        # And not until the deadline, whatever else makes a busy machine slow.
+        assert slowest < 3 or meanwhile > 5
         assert len(operator.orders(unfinished=True)) == 1
         operator.erase(published.report)
         assert operator.orders(unfinished=True) == []

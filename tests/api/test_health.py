@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fhirpub.errors import StoreUnavailable
 from fhirpub.testing.process import ServiceProcess
-from fhirpub.testing.service import RunningService
+from fhirpub.testing.service import Integrator, RunningService
 from tests.bodies import register_body
 from tests.mongod.replica_set import ProxiedSet
 from tests.mongod.server import eventually
@@ -17,6 +18,14 @@ from tests.mongod.server import eventually
 
 def ready(service: ServiceProcess) -> int:
     return service.request("GET", "/health/ready").status
+
+
+def client_of(service: ServiceProcess) -> Integrator | None:
+    """Return a client, or None if a busy machine was not in time."""
+    try:
+        return service.integrator()
+    except (RuntimeError, StoreUnavailable):
+        return None
 
 
 def test_the_service_is_not_ready_while_the_primary_is_gone_and_ready_again_afterwards(
@@ -28,8 +37,8 @@ def test_the_service_is_not_ready_while_the_primary_is_gone_and_ready_again_afte
         "logs": {"format": "json"},
     }
     with ServiceProcess(tmp_path, settings=settings) as service:
-        lab = service.integrator()
-        before = ready(service)
+        eventually(lambda: ready(service) == 200 or None)
+        lab = eventually(lambda: client_of(service))
 
         member.kill()
         eventually(lambda: ready(service) == 503 or None)
@@ -37,11 +46,10 @@ def test_the_service_is_not_ready_while_the_primary_is_gone_and_ready_again_afte
         alive = service.request("GET", "/health/live").status
         member.start()
         eventually(lambda: ready(service) == 200 or None)
-        registered = lab.register(register_body("A-1"))
+        eventually(lambda: lab.register(register_body("A-1")).status in (200, 201) or None)
 
-    assert (before, alive) == (200, 200)
+    assert alive == 200
     assert (refused.status, refused.headers["retry-after"]) == (503, "1")
-    assert registered.status in (200, 201)
     lines = [json.loads(line) for line in service.errors.read_text().splitlines()]
     ours = [line for line in lines if line.get("request_id") == refused.headers["x-request-id"]]
     assert [our["reason"] for our in ours if our["level"] == "warning"]
@@ -64,11 +72,13 @@ def test_a_probe_uses_the_good_answer_of_the_last_second_and_no_older_one(
     tmp_path: Path,
 ) -> None:
     with RunningService(tmp_path) as service:
+        begun = time.monotonic()
         before = service.request("GET", "/health/ready").status
         service.call(service.services.store.stop())
         soon = service.request("GET", "/health/ready").status
+        took = time.monotonic() - begun
         time.sleep(1.1)
         later = [service.request("GET", "/health/ready").status for _ in range(2)]
 
-    assert (before, soon) == (200, 200)
+    assert (before, soon) == (200, 200 if took < 1 else soon)
     assert later == [503, 503]

@@ -26,6 +26,7 @@ from fhirpub.fhir.xml.writer import write_xml
 from fhirpub.testing.service import Answer, Integrator
 from fhirpub.web.routes import Router
 from tests.bodies import register_body
+from tests.collector import without_collector
 
 REGISTER = "/fhir/r4/DiagnosticReport/$register"
 
@@ -975,7 +976,7 @@ def slowest(pattern: re.Pattern[Any], methods: set[str]) -> tuple[float, str]:
         text = text.encode() if isinstance(pattern.pattern, bytes) else text
         for method in methods:
             seconds = _time_of(pattern, method, text)
-            if seconds > _MAX_SECONDS:  # maybe because garbage was collected
+            if seconds > _MAX_SECONDS:  # maybe because others use the machine
                 seconds = min(seconds, _time_of(pattern, method, text))
             worst = max(worst, (seconds, f"{method} of {beginning!r}, {unit!r}, {end!r}"))
         if worst[0] > _MAX_SECONDS:
@@ -984,14 +985,15 @@ def slowest(pattern: re.Pattern[Any], methods: set[str]) -> tuple[float, str]:
 
 
 def _time_of(pattern: re.Pattern[Any], method: str, text: Any) -> float:
-    started = time.process_time()
-    if method == "sub":
-        pattern.sub(text[:0], text)
-    elif method == "finditer":
-        deque(pattern.finditer(text), maxlen=0)  # the matches are not what is measured
-    else:
-        getattr(pattern, method)(text)
-    return time.process_time() - started
+    with without_collector():
+        started = time.thread_time()
+        if method == "sub":
+            pattern.sub(text[:0], text)
+        elif method == "finditer":
+            deque(pattern.finditer(text), maxlen=0)  # the matches are not what is measured
+        else:
+            getattr(pattern, method)(text)
+        return time.thread_time() - started
 
 
 def test_the_sweep_knows_every_pattern_and_how_it_is_used() -> None:
@@ -1013,12 +1015,14 @@ def test_no_pattern_is_slow_on_a_hostile_text(name: str) -> None:
 def test_no_search_value_is_slow_to_read() -> None:
     for beginning, unit, end in product(BEGINNINGS, UNITS, ENDS):
         text = beginning + unit * (LENGTH // len(unit)) + end
-        started = time.process_time()
+        with without_collector():
+            started = time.thread_time()
 
-        for value in values_of(text) or ():
-            token_of(value)
+            for value in values_of(text) or ():
+                token_of(value)
 
-        assert time.process_time() - started < 4 * _MAX_SECONDS, (beginning, unit, end)
+            took = time.thread_time() - started
+        assert took < 4 * _MAX_SECONDS, (beginning, unit, end)
 
 
 def test_no_route_is_slow_on_a_hostile_path(lab: Integrator) -> None:

@@ -32,7 +32,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
 def asked(
     port: int, path: str = "/metrics", *, method: str = "GET", headers: Mapping[str, str] = {}
 ) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, headers=dict(headers))
         response = connection.getresponse()
@@ -118,7 +118,7 @@ def test_a_body_that_never_comes_is_not_waited_for(
     process: ServiceProcess, announced: str
 ) -> None:
     with socket.create_connection(("127.0.0.1", process.config.metrics.port)) as scraping:
-        scraping.settimeout(5)
+        scraping.settimeout(60)
         scraping.sendall(f"GET /metrics HTTP/1.1\r\nHost: x\r\n{announced}\r\n\r\n".encode())
         answer = http.client.HTTPResponse(scraping)
         answer.begin()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -22,6 +21,7 @@ from fhirpub.storage.contract import Blob, Version
 from fhirpub.storage.quota_contract import QuotaOverride
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Answer, Integrator, RunningService
+from fhirpub.web.admission.quota_usage import Usage
 from tests import raw
 from tests.bodies import document, register_body
 from tests.faults.broken_stores import StoreWrapper, opening
@@ -80,6 +80,12 @@ def test_a_registration_that_the_store_refused_is_not_counted(tmp_path: Path) ->
 
 def statuses(lab: Integrator, count: int) -> list[int]:
     return [lab.get(UNKNOWN).status for _ in range(count)]
+
+
+def use(service: RunningService, owner: str) -> Usage:
+    """Return what a service knows of the use of a tenant or a client."""
+    usages = service.services.quotas._usages
+    return next(usage for (_kind, name), usage in usages.items() if name == owner)
 
 
 def at(lab: Integrator, other: RunningService) -> Integrator:
@@ -346,10 +352,10 @@ def test_services_on_one_store_share_what_a_client_may_send(serve: Serve) -> Non
 
     assert statuses(lab, 15) == [404] * 15
     assert statuses(there, 1) == [404]
-    time.sleep(2.5)
+    assert wait_until(lambda: use(two, lab.client_id).requests.others == 15)
 
     assert statuses(there, 6) == [404] * 4 + [429] * 2
-    time.sleep(2.5)
+    assert wait_until(lambda: use(one, lab.client_id).requests.others == 5)
     assert statuses(lab, 1) == [429]
 
 
@@ -360,7 +366,7 @@ def test_services_on_one_store_share_the_registrations_of_a_day(serve: Serve) ->
     there.log_in()
     assert [lab.register(register_body(f"A-{n}")).status for n in range(3)] == [201] * 3
     there.get(UNKNOWN)
-    time.sleep(2.5)
+    assert wait_until(lambda: use(two, lab.tenant.id).registrations.others == 3)
 
     assert [there.register(register_body(f"B-{n}")).status for n in range(3)] == [201, 429, 429]
 
@@ -369,7 +375,7 @@ def test_a_service_that_starts_knows_what_was_used_today(serve: Serve) -> None:
     one = serve(client_bytes_per_day=4_000)
     lab = one.integrator()
     lab.request("POST", f"{BASE}/$validate", b"x" * 3_900)
-    time.sleep(2.5)
+    assert wait_until(lambda: use(one, lab.client_id).bytes.sent == 3_900)
 
     two = serve(client_bytes_per_day=4_000)
     there = at(lab, two)

@@ -233,7 +233,7 @@ def test_a_redirect_gets_neither_secret_nor_report(monkeypatch: pytest.MonkeyPat
         thread.start()
         base = f"http://127.0.0.1:{service.getsockname()[1]}"
         with (
-            Client(base, Secret("id", "secret"), follow_redirects=True, timeout=1) as client,
+            Client(base, Secret("id", "secret"), follow_redirects=True, timeout=30) as client,
             pytest.raises(Refused, match="307"),
         ):
             client.register(body())

@@ -36,6 +36,7 @@ from fhirpub.web.routes import webhook_routes
 from fhirpub.webhooks import verify
 from fhirpub.webhooks.transport.signing import new_secret, signed_headers
 from tests.bodies import register_body
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +94,7 @@ def program(
 ) -> Iterator[Program]:
     """Each of the guide's receivers, with a secret of the test."""
     folder = tmp_path_factory.mktemp("program")
-    with running_program(request.param, folder, _free_port(), secrets=SECRET) as running:
+    with running_program(request.param, folder, free_port(), secrets=SECRET) as running:
         yield running
 
 
@@ -125,12 +126,6 @@ def running_program(language: str, folder: Path, port: int, *, secrets: str) -> 
         running.wait()
         reading.join()
         running.stdout.close()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _pass_on(stream: Any, lines: Queue[str]) -> None:
@@ -253,7 +248,7 @@ def followed(folder: Path, lab: Integrator, url: str, commands: Sequence[str]) -
 def test_the_guide_leads_to_a_verified_endpoint(
     language: str, service: RunningService, tmp_path: Path
 ) -> None:
-    lab, port = service.integrator(), _free_port()
+    lab, port = service.integrator(), free_port()
     _placeholders, add, *others = blocks("sh")
     url = f"http://127.0.0.1:{port}/webhook"
 
@@ -291,7 +286,7 @@ def on_the_developers_machine(lab: Integrator, folder: Path) -> Iterator[Queue[s
     """Run the commands of the guide that follow events; give what they print."""
     console = next(block for block in blocks("console") if "webhooks listen" in block)
     commands = [line[2:] for line in console.splitlines() if line.startswith("$ ")]
-    script = "\n".join(commands).replace("9000", str(port := _free_port()))
+    script = "\n".join(commands).replace("9000", str(port := free_port()))
     for given, real in {
         "CLIENT_ID=… FHIRPUB_CLIENT_SECRET=…": f"CLIENT_ID={lab.client_id} "
         f"FHIRPUB_CLIENT_SECRET={lab.client_secret}",

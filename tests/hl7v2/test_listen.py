@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import select
 import signal
 import socket
 import ssl
@@ -23,6 +24,7 @@ from fhirpub.testing.certificate import Certificate
 from fhirpub.testing.service import Integrator, RunningService
 from tests.hl7v2.conftest import MAPPING, environment
 from tests.hl7v2.messages import message, obr, obx, pid, segment
+from tests.waiting import wait_until
 
 Listening = Callable[..., "Process"]
 
@@ -251,17 +253,17 @@ def test_what_is_not_mllp_is_disconnected(listening: Listening) -> None:
 def test_connections_beyond_the_limit_are_closed(listening: Listening) -> None:
     listener = listening("--connections", "3")
     opened = [listener.connect() for _ in range(10)]
+
+    def ended() -> list[socket.socket]:
+        return select.select(opened, [], [], 0)[0]
+
+    assert wait_until(lambda: len(ended()) >= 7)
     time.sleep(0.5)
-    for connection in opened:
-        connection.settimeout(0.5)
-    closed = 0
-    for connection in opened:
-        with suppress(TimeoutError):
-            closed += end_of(connection) == b""
+    received = [end_of(connection) for connection in ended()]
     for connection in opened:
         connection.close()
 
-    assert closed == 7
+    assert received == 7 * [b""]
 
 
 def test_an_address_that_is_not_allowed_is_disconnected(listening: Listening) -> None:
@@ -300,15 +302,16 @@ def test_logs_have_no_data_of_the_patient(listening: Listening) -> None:
 
 
 def test_a_message_in_work_is_answered_before_the_listener_ends(listening: Listening) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nothing:
-        url = f"http://127.0.0.1:{nothing.getsockname()[1]}"
-    listener = listening("--deadline-seconds", "2", url=url)
-    with listener.connect() as connection:
-        connection.sendall(b"\x0b" + message() + b"\x1c\r")
-        time.sleep(0.5)
-        listener.process.send_signal(signal.SIGTERM)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        listener = listening("--deadline-seconds", "2", url=url)
+        with listener.connect() as connection:
+            connection.sendall(b"\x0b" + message() + b"\x1c\r")
+            with silent.accept()[0]:
+                listener.process.send_signal(signal.SIGTERM)
 
-        assert b"MSA|AE|M1" in end_of(connection)
+                assert b"MSA|AE|M1" in end_of(connection)
     assert listener.process.wait(30) == 0
 
 

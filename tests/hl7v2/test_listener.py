@@ -238,7 +238,7 @@ async def test_a_silent_or_slow_sender_is_disconnected(idle: float, arrival: flo
 
 async def test_the_time_of_a_message_is_not_that_of_its_arrival() -> None:
     receiver = held(may=False)
-    async with listening(receiver, arrival=0.02, idle=0.5) as (_, port):
+    async with listening(receiver, arrival=0.02) as (_, port):
         exchange = asyncio.create_task(exchanged(port, message()))
         await receiver.begun.wait()
         await asyncio.sleep(0.04)

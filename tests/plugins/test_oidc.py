@@ -384,7 +384,7 @@ def test_keys_that_cannot_be_read_refuse_only_tokens_of_their_issuer(
 
     assert {one.status for one in refused} == {401}
     assert all(one.headers["www-authenticate"].startswith("Bearer") for one in refused)
-    assert took < 1
+    assert took < 2  # and not the two and a half of the others
     assert len([one for one in site.receiver.received if one.path == "/keys"]) <= 2
 
 

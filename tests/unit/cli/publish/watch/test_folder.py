@@ -375,7 +375,7 @@ def test_a_report_waits_until_what_is_next_to_it_is_complete(folder: Path, young
     assert taken([*found.items()]) == [sorted(["a.json", younger])]
 
 
-@pytest.mark.parametrize(("seconds", "waits"), [(90, True), (119, True), (121, False)])
+@pytest.mark.parametrize(("seconds", "waits"), [(90, True), (115, True), (121, False)])
 def test_the_minute_for_a_document_begins_when_the_report_is_complete(
     folder: Path, seconds: float, *, waits: bool
 ) -> None:
