@@ -8,6 +8,7 @@ import pymongo
 import pymongo.monitoring
 import pytest
 
+from fhirpub.storage.mongodb import reads
 from fhirpub.storage.mongodb.store import MongoStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.store_contract import (
@@ -81,7 +82,17 @@ def database(url: str, admin: Admin) -> Database:
 async def tried(url: str) -> AsyncGenerator[MongoStore]:
     """A store for which the server can be made to fail."""
     url = f"{url}&appName=tried&heartbeatFrequencyMS=500"
-    store = await start_behind_faults(url, deadline_seconds=2, production=True)
+    store = await start_behind_faults(url, deadline_seconds=5, production=True)
+    yield store
+    await store.stop()
+
+
+@pytest.fixture
+async def unhurried(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[MongoStore]:
+    """As `tried`, with a long deadline; a tenant waits for its own reads for a moment only."""
+    monkeypatch.setattr(reads, "MAX_SEARCH_SHARE", 0.02)
+    url = f"{url}&appName=tried&heartbeatFrequencyMS=500"
+    store = await start_behind_faults(url, deadline_seconds=20, production=True)
     yield store
     await store.stop()
 
@@ -97,7 +108,7 @@ def proxy(single: str) -> Iterator[Proxy]:
 async def far(proxy: Proxy) -> AsyncGenerator[MongoStore]:
     """A store behind the proxy."""
     url = f"mongodb://{proxy.address}/t{new_id()}"
-    store = await start_behind_faults(url, deadline_seconds=2, production=False)
+    store = await start_behind_faults(url, deadline_seconds=4, production=False)
     yield store
     proxy.heal()
     await store.stop()

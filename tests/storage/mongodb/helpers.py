@@ -43,8 +43,8 @@ def start_mongod(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes]
 
 
 @contextmanager
-def nobodys_port() -> Iterator[int]:
-    """Yield a port on which nobody listens, and which nobody else takes."""
+def unused_port() -> Iterator[int]:
+    """Yield a port on which no process listens, and which none is given."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]

@@ -42,7 +42,7 @@ BEFORE: list[dict[str, Any]] = [
     {"errorCode": 11600},  # InterruptedAtShutdown
     {"errorCode": 50},  # MaxTimeMSExpired
     {"errorCode": 8000},  # a hosted service's answer to anything
-    {"blockConnection": True, "blockTimeMS": 1_500},
+    {"blockConnection": True, "blockTimeMS": 2_800},
 ]
 AFTER: list[dict[str, Any]] = [
     {"writeConcernError": {"code": code, "errmsg": "secret words", **labels}}

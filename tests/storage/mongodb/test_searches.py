@@ -107,34 +107,34 @@ def test_a_tenant_has_two_reads_at_least_and_never_more_than_half(
     assert shares_of(threads) == shares
 
 
-async def test_a_tenant_has_a_share_of_the_searches(tried: MongoStore, admin: Admin) -> None:
-    slow = {"blockConnection": True, "blockTimeMS": 1_500}
+async def test_a_tenant_has_a_share_of_the_searches(unhurried: MongoStore, admin: Admin) -> None:
+    slow = {"blockConnection": True, "blockTimeMS": 5_000}
     with failing(admin, "aggregate", times=READS_PER_TENANT, **slow):
         searches = [
-            asyncio.create_task(tried.search(LAB, query())) for _ in range(READS_PER_TENANT)
+            asyncio.create_task(unhurried.search(LAB, query())) for _ in range(READS_PER_TENANT)
         ]
         await asyncio.sleep(0)
 
         with pytest.raises(Throttled):  # its own are in the way for longer than it may wait
-            await tried.search(LAB, query())
-        assert (await tried.search(OTHER, query())).total == 0
+            await unhurried.search(LAB, query())
+        assert (await unhurried.search(OTHER, query())).total == 0
         assert not any(search.done() for search in searches)
         assert [page.total for page in await asyncio.gather(*searches)] == [0] * len(searches)
 
 
 async def test_a_tenant_searches_for_one_large_page_at_a_time(
-    tried: MongoStore, admin: Admin
+    unhurried: MongoStore, admin: Admin
 ) -> None:
     large = replace(query(), limit=1_000)
-    slow = {"blockConnection": True, "blockTimeMS": 1_500}
+    slow = {"blockConnection": True, "blockTimeMS": 5_000}
     with failing(admin, "aggregate", times=1, **slow):
-        search = asyncio.create_task(tried.search(LAB, large))
+        search = asyncio.create_task(unhurried.search(LAB, large))
         await asyncio.sleep(0)
 
         with pytest.raises(Throttled):
-            await tried.search(LAB, large)
-        assert (await tried.search(LAB, query())).total == 0
-        assert (await tried.search(OTHER, large)).total == 0
+            await unhurried.search(LAB, large)
+        assert (await unhurried.search(LAB, query())).total == 0
+        assert (await unhurried.search(OTHER, large)).total == 0
         assert not search.done()
         assert (await search).total == 0
 
@@ -156,17 +156,17 @@ async def test_a_page_is_read_without_the_search_values_that_are_not_needed(
     assert await read("result") == {encode([("result", "1", "Observation")])}
 
 
-async def test_a_tenant_has_a_share_of_the_histories(tried: MongoStore, admin: Admin) -> None:
-    slow = {"blockConnection": True, "blockTimeMS": 1_500}
+async def test_a_tenant_has_a_share_of_the_histories(unhurried: MongoStore, admin: Admin) -> None:
+    slow = {"blockConnection": True, "blockTimeMS": 5_000}
     with failing(admin, "find", times=READS_PER_TENANT, **slow):
         histories = [
-            asyncio.create_task(tried.history(LAB, new_id())) for _ in range(READS_PER_TENANT)
+            asyncio.create_task(unhurried.history(LAB, new_id())) for _ in range(READS_PER_TENANT)
         ]
         await asyncio.sleep(0)
 
         with pytest.raises(Throttled):  # its own are in the way for longer than it may wait
-            await tried.history(LAB, new_id())
-        assert await tried.history(OTHER, new_id()) == []
+            await unhurried.history(LAB, new_id())
+        assert await unhurried.history(OTHER, new_id()) == []
         assert not any(history.done() for history in histories)
         assert await asyncio.gather(*histories) == [[]] * len(histories)
 

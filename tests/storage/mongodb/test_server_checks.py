@@ -27,9 +27,9 @@ from fhirpub.testing.store_contract import (
 )
 from tests.storage.mongodb.helpers import (
     Admin,
-    nobodys_port,
     start_mongod,
     store_of,
+    unused_port,
 )
 
 
@@ -153,7 +153,7 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_in_time(
     monkeypatch.setattr(mongodb, "_START_SECONDS", 1.0)
     begun = time.monotonic()
 
-    with nobodys_port() as port, pytest.raises(StoreUnavailable) as refused:
+    with unused_port() as port, pytest.raises(StoreUnavailable) as refused:
         await store_of(f"mongodb://127.0.0.1:{port}/x?replicaSet=rs0", seconds=1).start()
 
     assert time.monotonic() - begun < 60
@@ -163,7 +163,7 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_in_time(
 async def test_a_start_waits_no_longer_than_the_url_says() -> None:
     begun = time.monotonic()
 
-    with nobodys_port() as port:
+    with unused_port() as port:
         store = store_of(f"mongodb://127.0.0.1:{port}/x?serverSelectionTimeoutMS=200", seconds=0.2)
         with pytest.raises(StoreUnavailable):
             await store.start()
@@ -174,7 +174,7 @@ async def test_a_start_waits_no_longer_than_the_url_says() -> None:
 def test_the_command_says_in_one_line_that_the_store_cannot_be_reached(tmp_path: Path) -> None:
     settings = tmp_path / "fhirpub.toml"
     rest = "deadline_seconds = 1.0\n[server]\nport = 0\n"
-    with nobodys_port() as port:
+    with unused_port() as port:
         url = f"mongodb://user:secret-word@127.0.0.1:{port}/x?serverSelectionTimeoutMS=500"
         settings.write_text(f'[storage]\nurl = "{url}"\n{rest}')
 
