@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,3 +17,13 @@ def without_collector() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def computing_less_than(seconds: float) -> Iterator[None]:
+    """Assert that a block takes less of the processor, however busy the machine is."""
+    with without_collector():
+        began = time.thread_time()
+        yield
+        took = time.thread_time() - began
+    assert took < seconds

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.quiet_server import QuietServer
 
 _MAX_SECONDS = 120.0
 
@@ -32,7 +34,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
-class Gate(ThreadingHTTPServer):
+class Gate(QuietServer):
     """The receiver on a free port; ``received`` has the bodies, those without an answer, too."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Ports without a listener."""
+"""Ports that are free, or refuse connections."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def free_ports(count: int) -> int:
             if all(_bound(stack, first + n) for n in range(count)):
                 return first
     raise RuntimeError("no free ports")
+
+
+def is_refused(port: int) -> bool:
+    """Return whether connections to a port are refused."""
+    try:
+        socket.create_connection((_HOST, port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def _bound(stack: ExitStack, port: int) -> int:

@@ -16,7 +16,7 @@ from fhirpub.app.stores import key_source, open_with
 from fhirpub.audit.transfer import transfer_trail
 from fhirpub.cli.error_hints import explain
 from fhirpub.cli.options import plugin_groups, with_config, with_json
-from fhirpub.cli.printing import print_json
+from fhirpub.cli.printing import counted, print_json
 from fhirpub.cli.progress_line import ProgressLine
 from fhirpub.config.loader import load
 from fhirpub.config.settings import Config
@@ -163,11 +163,8 @@ class _Rate:
         """Return the progress in words."""
         rate = progress.seen / max(time.monotonic() - self._began, 0.001)
         left = max(progress.total - progress.seen, 0) / max(rate, 0.001)
-        versions = "version" if progress.total == 1 else "versions"
-        return (
-            f"{progress.seen:,} of {progress.total:,} {versions}, {rate:,.0f}/s, "
-            f"{left:,.0f} s left"
-        )
+        versions = counted(progress.total, "version")
+        return f"{progress.seen:,} of {versions}, {rate:,.0f}/s, {left:,.0f} s left"
 
 
 def _all_versions(count: int) -> str:

@@ -116,13 +116,19 @@ def test_a_call_that_waits_in_vain_ends_in_time(lab: Integrator) -> None:
     assert 1 <= time.monotonic() - begun < 25
 
 
-def test_a_call_without_the_parameter_does_not_wait(lab: Integrator) -> None:
-    endpoint = added(lab)
-    begun = time.monotonic()
+def test_a_call_without_the_parameter_does_not_wait(
+    service: RunningService, lab: Integrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, waits = added(lab), list[float]()
+
+    async def wait(*_arguments: object, seconds: float, **_options: object) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(service.services.arrivals, "wait", wait)
 
     assert sequences(events(lab, endpoint)) == []
-
-    assert time.monotonic() - begun < 25
+    assert sequences(events(lab, endpoint, "?wait=20")) == []
+    assert waits == [20]
 
 
 @pytest.mark.parametrize("wait", ["31", "-1", "a", "1.5"])

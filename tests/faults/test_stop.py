@@ -22,6 +22,7 @@ from fhirpub.testing.process import ServiceProcess
 from fhirpub.testing.service import Integrator
 from tests.bodies import document, register_body
 from tests.faults.load import Publisher, check_all, check_store, run_until_answers_fail
+from tests.ports import is_refused
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -199,14 +200,6 @@ def test_no_connection_is_accepted_while_it_stops(process: ServiceProcess) -> No
 
     assert status == 201
     assert process.wait() == 0
-
-
-def is_refused(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port)).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_ctrl_c_stops_it_as_sigterm_does(process: ServiceProcess) -> None:

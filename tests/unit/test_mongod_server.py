@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from fhirpub.runtime.clock import now_ms
 from tests.mongod.replica_set import ReplicaSet
 from tests.mongod.server import eventually
 from tests.mongod.server_logs import story
+from tests.ports import is_refused
 from tests.rounds import ONLY_FULL
 
 _SAFE = WriteConcern(w="majority", j=True)
@@ -39,14 +39,6 @@ def insert(client: MongoClient[dict[str, Any]], key: str) -> None:
 
 def kept(client: MongoClient[dict[str, Any]]) -> list[str]:
     return [document["_id"] for document in client["test"]["kept"].find(sort=[("_id", 1)])]
-
-
-def is_refused(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port)).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_a_database_of_ones_own_takes_a_write_of_a_majority_with_journal(mongodb_url: str) -> None:

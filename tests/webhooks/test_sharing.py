@@ -147,6 +147,19 @@ async def deliver_elsewhere(harness: WebhookHarness, begun: Delivery, *, now: in
     await harness.store.finish([AttemptResult(key=begun.key, attempt=attempt, state="delivered")])
 
 
+async def deliver_in_time(
+    harness: WebhookHarness, clock: HandClock, endpoint: EndpointWithSecrets, *, seconds: float
+) -> None:
+    """Let the clock go on by such steps until both deliveries of an endpoint are delivered."""
+
+    async def a_step_later() -> object:
+        clock.forward(seconds=seconds)
+        await asyncio.sleep(0.1)
+        return await harness.store.count_deliveries(TENANT, endpoint.endpoint.id)
+
+    await until(a_step_later, lambda states: states == {"delivered": 2})
+
+
 async def test_nothing_waits_for_what_another_process_has_delivered(
     each_store_url: str, clock: HandClock, receiver: Receiver
 ) -> None:
@@ -163,12 +176,7 @@ async def test_nothing_waits_for_what_another_process_has_delivered(
 
         await harness.commit(first.id)
 
-        async def a_second_later() -> object:
-            clock.forward(seconds=1)
-            await asyncio.sleep(0.1)
-            return await harness.store.count_deliveries(TENANT, endpoint.endpoint.id)
-
-        await until(a_second_later, lambda states: states == {"delivered": 2})
+        await deliver_in_time(harness, clock, endpoint, seconds=1)
 
 
 async def test_nothing_overtakes_what_another_process_has_begun_since(
@@ -193,12 +201,7 @@ async def test_nothing_overtakes_what_another_process_has_begun_since(
 
         await deliver_elsewhere(harness, begun, now=now)
 
-        async def a_minute_later() -> object:
-            clock.forward(seconds=60)
-            await asyncio.sleep(0.1)
-            return await harness.store.count_deliveries(TENANT, endpoint.endpoint.id)
-
-        await until(a_minute_later, lambda states: states == {"delivered": 2})
+        await deliver_in_time(harness, clock, endpoint, seconds=60)
 
 
 async def test_a_later_attempt_waits_its_time_also_after_a_pause_while_one_is_in_flight(

@@ -139,7 +139,7 @@ class MemberOrPartHandler(PartHandler):
     def check_scope_of_type(self) -> None:
         """Raise NotPermitted without the right to the type itself, which members require."""
         if not self.may_with("r", (self.type_name,)):
-            raise NotPermitted(f"system/{self.type_name}.r")
+            raise NotPermitted(self.needed_scope())
 
 
 class MemberOrPartVersionHandler(MemberOrPartHandler):
