@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -32,25 +33,41 @@ def handle_stop_signals(stop: Callable[[], object]) -> Generator[None, None, Non
 def stop_event() -> Generator[asyncio.Event, None, None]:
     """Yield an event that SIGTERM or SIGINT sets; ignore both after the block."""
     stop = asyncio.Event()
-    with _wake_at_signals(), handle_stop_signals(stop.set):
+    # A handler runs between any two steps of the loop's own code. `stop.set` there would be lost
+    # between the check and the registration in `stop.wait`, which then waits for ever.
+    set_in_loop = partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)
+    with _wake_at_signals(), handle_stop_signals(set_in_loop):
         yield stop
 
 
 @contextmanager
 def _wake_at_signals() -> Generator[None, None, None]:
-    """Wake the running loop at every signal: Python runs handlers only between two steps."""
+    """Wake the running loop at every signal."""
     loop = asyncio.get_running_loop()
+    with note_signals() as noted:
+        loop.add_reader(noted, noted.recv, 4096)
+        try:
+            yield
+        finally:
+            loop.remove_reader(noted)
+
+
+@contextmanager
+def note_signals() -> Generator[socket.socket, None, None]:
+    """Yield a socket that gets a byte at every signal that has a handler.
+
+    Python runs handlers only between two steps. A signal just before a system call that waits
+    does not interrupt it, so what waits for signals waits for this socket.
+    """
     reading, writing = socket.socketpair()
     with reading, writing:
         for end in (reading, writing):
             end.settimeout(0)
-        loop.add_reader(reading, reading.recv, 4096)
         signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
         try:
-            yield
+            yield reading
         finally:
             signal.set_wakeup_fd(-1)
-            loop.remove_reader(reading)
 
 
 def run_until_stopped(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -14,7 +16,7 @@ from contextlib import suppress
 from fhirpub.errors import FhirpubError, SecretsUnavailable, StoreUnavailable
 from fhirpub.runtime.faults import where
 from fhirpub.runtime.logging import end_log, logger
-from fhirpub.runtime.stop_signals import STOP_SIGNALS, handle_stop_signals
+from fhirpub.runtime.stop_signals import STOP_SIGNALS, handle_stop_signals, note_signals
 
 _MAX_WORKER_EXITS = 20
 _SECONDS = 60
@@ -37,9 +39,11 @@ def supervise(count: int, work: Work, *, announce: Callable[[], None]) -> int:
     when it is ready. ``announce`` is called when all are.
     Workers stop when the supervisor is gone, even if it was killed.
     """
-    workers = _Workers(work)
-    with handle_stop_signals(workers.stop):
-        return 0 if _run(workers, count, announce) else 1
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # without a handler none is noted
+    with note_signals() as noted:
+        workers = _Workers(work, noted)
+        with handle_stop_signals(workers.stop):
+            return 0 if _run(workers, count, announce) else 1
 
 
 def _run(workers: _Workers, count: int, announce: Callable[[], None]) -> bool:
@@ -72,13 +76,14 @@ def _run(workers: _Workers, count: int, announce: Callable[[], None]) -> bool:
 class _Workers:
     """The processes, and the pipes through which they and the supervisor know of each other."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, noted: socket.socket) -> None:
         self.numbers: dict[int, int] = {}
         """The number of each, by its process id."""
         self.stopping = False
         self.replacing = False
         """Whether a starting worker replaces another one and prints no startup message."""
         self._work = work
+        self._noted = noted
         self._reading, self._writing = os.pipe()
         self._lifeline = os.pipe()
 
@@ -106,11 +111,15 @@ class _Workers:
         and its share of the new connections would wait.
         """
         while True:
-            pid, status = os.waitpid(-1, os.WUNTRACED)
-            if not os.WIFSTOPPED(status):
+            pid, status = os.waitpid(-1, os.WUNTRACED | os.WNOHANG)
+            if not pid:
+                select.select([self._noted], [], [])
+                self._noted.recv(4096)
+            elif not os.WIFSTOPPED(status):
                 return pid, status
-            _log.error("worker was stopped by a signal, it is continued", pid=pid)
-            os.kill(pid, signal.SIGCONT)  # until it is waited for, the id is not another's
+            else:
+                _log.error("worker was stopped by a signal, it is continued", pid=pid)
+                os.kill(pid, signal.SIGCONT)  # until it is waited for, the id is not another's
 
     def all_started(self, count: int) -> bool:
         """Wait until every worker reports that it is ready, or all are stopped.
@@ -137,9 +146,7 @@ class _Workers:
 
     def _run(self, number: int, after: float) -> None:
         """Work in a forked child, and end it."""
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        _handle_signals_as_worker()
         os.close(self._lifeline[1])
         threading.Thread(target=self._end_with_supervisor, daemon=True).start()
         status = 1
@@ -172,6 +179,15 @@ class _Workers:
         """Wait until the supervisor's end of the pipe is closed, by whatever ended it."""
         os.read(self._lifeline[0], 1)
         _terminate(os.getpid())
+
+
+def _handle_signals_as_worker() -> None:
+    """Undo in a forked child what is the supervisor's."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 def _terminate(pid: int) -> None:

@@ -92,3 +92,43 @@ def test_stop_signals_until_the_end_do_not_change_the_status(
 
     assert program.communicate()[0] == "stopping\n"
     assert program.returncode == 0
+
+
+# The signal arrives at each step of Python's own code in the wait, one after the other.
+_EVERY_STEP = """
+import asyncio, signal, sys
+from itertools import count
+from fhirpub.runtime.stop_signals import stop_event
+
+async def stop_at(step):
+    steps = count()
+    def trace(_frame, _event, _arg):
+        if next(steps) == step:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    with stop_event() as stop:
+        waiting = asyncio.ensure_future(stop.wait())
+        sys.settrace(trace)
+        await asyncio.sleep(0)
+        sys.settrace(None)
+        if next(steps) <= step:
+            return False
+        await asyncio.wait([waiting], timeout=20)
+        print(waiting.done())
+        return waiting.done()
+
+step = 0
+while asyncio.run(stop_at(step)):
+    step += 1
+"""
+
+
+def test_a_stop_at_any_step_of_the_wait_ends_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _EVERY_STEP], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    ended = done.stdout.split()
+    assert len(ended) > 50
+    assert {*ended} == {"True"}

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
-from types import SimpleNamespace
-from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 
-from fhirpub.errors import NotPermitted
 from fhirpub.fhir.times import http_date, instant
 from fhirpub.testing.clock import HandClock
 from fhirpub.testing.service import Integrator, RunningService
-from fhirpub.web.handlers.read import MemberOrPartHandler
 from tests.audit_trail import records_of_tenant
 from tests.bodies import register_body
 from tests.unit.web.handlers.asking import path_of, running
@@ -213,21 +208,6 @@ def test_the_codes_of_problems_are_read_without_a_token(lab: Integrator) -> None
     statement = lab.service.request("GET", f"{BASE}/CapabilityStatement/unknown")
 
     assert (answer.status, statement.status) == (404, 401)
-
-
-@pytest.mark.parametrize("held", [("Patient",), ()])
-def test_a_member_is_read_with_the_right_to_its_own_type_alone(held: tuple[str, ...]) -> None:
-    asked: list[tuple[str, ...]] = []
-
-    def may_with(_letter: str, types: tuple[str, ...]) -> bool:
-        asked.append(types)
-        return types == held
-
-    handler = cast("Any", SimpleNamespace(may_with=may_with, type_name="Patient"))
-
-    with nullcontext() if held else pytest.raises(NotPermitted):
-        MemberOrPartHandler.check_scope_of_type(handler)
-    assert asked == [("Patient",)]
 
 
 # What is recorded.

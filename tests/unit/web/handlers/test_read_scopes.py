@@ -67,7 +67,10 @@ def test_whether_there_is_a_member_is_for_those_with_the_right_to_its_type(
 ) -> None:
     lab = service.another_client(owner.tenant, scopes=(scope,))
 
-    assert lab.get(f"{BASE}/Practitioner/{MEMBER}{end}").status == status
+    answer = lab.get(f"{BASE}/Practitioner/{MEMBER}{end}")
+
+    assert answer.status == status
+    assert "system/Practitioner.r" in answer.headers.get("www-authenticate", "") or status == 404
     assert lab.get(f"{BASE}/Practitioner/{PART}{end}").status == 404
 
 
