@@ -456,6 +456,11 @@ async def test_an_outage_of_three_days_loses_nothing(
         endpoint = await harness.endpoint(receiver.url)
         watching = await harness.endpoint(another.url, event_types=["endpoint.failing"])
         await harness.commits(100)
+        await until(
+            lambda: harness.store.count_deliveries(TENANT, endpoint.endpoint.id),
+            lambda found: sum(found.values()) == 100,
+        )
+        await asyncio.to_thread(receiver.wait, 1)
         for _hours in range(76):
             # An attempt in flight would be retried after the new time, not before it, and its
             # failure could stop those that follow.
