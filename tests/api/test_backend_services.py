@@ -42,7 +42,7 @@ def service(
 ) -> Iterator[RunningService]:
     """A service that may fetch key sets from this machine, in two seconds."""
     webhooks = WebhooksConfig(
-        allow_networks=["127.0.0.1/32"], connect_seconds=2.0, timeout_seconds=2.5
+        allow_networks=["127.0.0.1/32"], connect_seconds=8.0, timeout_seconds=10.0
     )
     folder = tmp_path_factory.mktemp("smart")
     config = replace(Config(), webhooks=webhooks)
