@@ -40,7 +40,7 @@ SMART = "/fhir/r4/.well-known/smart-configuration"
 def service(
     tmp_path_factory: pytest.TempPathFactory, store_url: Callable[[str], str]
 ) -> Iterator[RunningService]:
-    """A service that may fetch key sets from this machine, in two seconds."""
+    """A service that may fetch key sets from this machine, in ten seconds."""
     webhooks = WebhooksConfig(
         allow_networks=["127.0.0.1/32"], connect_seconds=8.0, timeout_seconds=10.0
     )
