@@ -24,7 +24,7 @@ from fhirpub.storage.batching import Bounds
 from fhirpub.storage.fair_commit import FairCommit
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import Piece, add_bytes
-from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER, Checkpoints
+from fhirpub.storage.sqlite.checkpoints import Checkpoints, is_busy
 from fhirpub.storage.sqlite.files import identity_of, make_file, make_tables
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
@@ -71,7 +71,9 @@ class Database:
             self._writer.execute("PRAGMA secure_delete = ON")
             self._at_once = self._connect_inline()
             self._readers = Readers(lambda: self._reader(path), deadline_seconds=deadline_seconds)
-            self._checkpoints = Checkpoints(lambda: _connect(path, wait_seconds=deadline_seconds))
+            self._checkpoints = Checkpoints(
+                path, lambda: _connect(path, wait_seconds=deadline_seconds)
+            )
         except BaseException:
             self._close_connections()
             raise
@@ -83,7 +85,7 @@ class Database:
         try:
             return self._at_once.execute(statement, parameters).fetchall()
         except sqlite3.Error as error:
-            if _is_busy(error):
+            if is_busy(error):
                 return None
             raise StoreUnavailable(_name(error)) from None
 
@@ -173,7 +175,7 @@ class Database:
                 raise
             # One of them cannot be written by its nature: the others must not suffer.
             results = [self._alone(item) for item in batch]
-        self._checkpoints.count(sum(map(_pages_of, batch)))
+        self._checkpoints.count(sum(map(_pages_of, batch)), self._writer)
         return results
 
     def _alone(self, item: _Write) -> Any:
@@ -293,7 +295,7 @@ def _connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
 def _set_pragmas(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")  # elsewhere than on macOS without effect
-    connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_FOR_WRITER}")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")  # see checkpoints
     connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted must not land in /tmp
 
 
@@ -315,7 +317,7 @@ def _retry(moment: float, work: Callable[[], None]) -> None:
         try:
             return work()
         except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > moment:
+            if not is_busy(error) or time.monotonic() > moment:
                 raise
         time.sleep(0.01)
 
@@ -329,10 +331,6 @@ def as_unavailable() -> Generator[None]:
         raise StoreUnavailable("deadline exceeded") from None
     except sqlite3.Error as error:
         raise StoreUnavailable(_name(error)) from None
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _name(error: sqlite3.Error) -> str:

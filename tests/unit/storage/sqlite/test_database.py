@@ -16,7 +16,6 @@ from fhirpub.errors import SearchTooCostly, StoreUnavailable
 from fhirpub.storage.contract import Blob
 from fhirpub.storage.sqlite import database as module
 from fhirpub.storage.sqlite.blobs import Piece
-from fhirpub.storage.sqlite.checkpoints import PAGES_FOR_WRITER
 from fhirpub.storage.sqlite.database import Database, DatabaseMixin
 from fhirpub.storage.sqlite.rows import PIECE_BYTES, Addition, OtherWrite
 from fhirpub.testing.samples import LAB, OTHER, a_version
@@ -51,7 +50,7 @@ def an_addition(**changes: Any) -> Addition:
         ("synchronous", 2),
         ("fullfsync", 1),
         ("temp_store", 2),
-        ("wal_autocheckpoint", PAGES_FOR_WRITER),
+        ("wal_autocheckpoint", 0),
         ("cache_size", -8_192),
         ("secure_delete", 1),
         ("query_only", 0),
@@ -278,7 +277,7 @@ async def test_the_pages_of_all_that_is_committed_are_counted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[int] = []
-    monkeypatch.setattr(database._checkpoints, "count", counted.append)
+    monkeypatch.setattr(database._checkpoints, "count", lambda pages, _: counted.append(pages))
 
     await database.write(put(1), size=400_000)
 
@@ -289,7 +288,7 @@ async def test_a_piece_counts_as_its_pages_and_not_as_what_it_costs(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[int] = []
-    monkeypatch.setattr(database._checkpoints, "count", counted.append)
+    monkeypatch.setattr(database._checkpoints, "count", lambda pages, _: counted.append(pages))
     blob = Blob("ab" * 32, "image/png", bytes(PIECE_BYTES + 1))
 
     await database.write(Piece(LAB, blob, 0, now=1))
@@ -301,7 +300,7 @@ async def test_the_pages_of_writes_that_are_made_one_by_one_are_counted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[int] = []
-    monkeypatch.setattr(database._checkpoints, "count", counted.append)
+    monkeypatch.setattr(database._checkpoints, "count", lambda pages, _: counted.append(pages))
 
     def fail(_connection: sqlite3.Connection) -> None:
         raise ValueError("of this one")

@@ -163,7 +163,7 @@ async def test_a_file_that_cannot_be_used_is_open_nowhere(path: Path) -> None:
 def test_a_file_whose_last_connection_fails_is_open_nowhere(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_connect: object) -> None:
+    def fail(_path: object, _connect: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "Checkpoints", fail)
