@@ -25,7 +25,12 @@ from fhirpub.storage.fair_commit import FairCommit
 from fhirpub.storage.sqlite import schema as sql
 from fhirpub.storage.sqlite.blobs import Piece, add_bytes
 from fhirpub.storage.sqlite.checkpoints import Checkpoints, is_busy
-from fhirpub.storage.sqlite.files import identity_of, make_file, make_tables
+from fhirpub.storage.sqlite.files import (
+    clear_unused_bytes,
+    identity_of,
+    make_file,
+    make_tables,
+)
 from fhirpub.storage.sqlite.parameters import json_pairs
 from fhirpub.storage.sqlite.readers import Readers, Work
 from fhirpub.storage.sqlite.rows import Addition, OtherWrite, Row, cost_of, pages_of
@@ -119,6 +124,10 @@ class Database:
                     return False
                 await asyncio.sleep(0.05)
             return True
+
+    async def clear_unused_bytes(self) -> bool:
+        """Overwrite what deleted rows have left in the file; return whether this was possible."""
+        return await asyncio.to_thread(clear_unused_bytes, self._path, seconds=self._deadline)
 
     async def close(self) -> None:
         """Finish what was handed in and close."""

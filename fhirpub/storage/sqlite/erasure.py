@@ -1,7 +1,7 @@
 """The part of the embedded store that erases.
 
 The writer overwrites what it deletes (`secure_delete`), in the pages of tables and indexes and in
-those that become free. The journal is emptied by `forget_erased`.
+those that become free. `forget_erased` does so in the journal and in the unused bytes of pages.
 """
 
 from __future__ import annotations
@@ -133,7 +133,13 @@ class SqliteErasure(DatabaseMixin, ErasureStore):
         ]
 
     async def forget_erased(self) -> bool:
-        return await self._open.empty_journal()
+        # Before, so that the file has all deletions; after, since the journal may still have pages
+        # with what was overwritten in the file.
+        return (
+            await self._open.empty_journal()
+            and await self._open.clear_unused_bytes()
+            and await self._open.empty_journal()
+        )
 
 
 def _erasure_of(row: Row) -> Erasure:

@@ -1,20 +1,26 @@
-"""The file of a SQLite store on the disk: made, upgraded, and recognized."""
+"""The file of a SQLite store on the disk: made, upgraded, recognized, and cleared of remains."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fhirpub.errors import ConfigurationError, StoreUnavailable
+from fhirpub.runtime.logging import logger
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite import unused_bytes
 from fhirpub.storage.upgrades.versions import SchemaVersion
 
 STORED_VERSION = "PRAGMA user_version"
 _BITS, _MASK = 16, 0xFFFF_FFFF
 _OWN = SchemaVersion(sql.SCHEMA_VERSION, sql.USABLE_FROM)
+
+_log = logger()
 
 
 def make_file(path: Path) -> None:
@@ -79,6 +85,26 @@ def require_use(rows: Sequence[Sequence[Any]]) -> None:
     ((found,),) = rows
     if problem := unpacked(found).problem_for(_OWN.number):
         raise StoreUnavailable(problem)
+
+
+def clear_unused_bytes(path: Path, *, seconds: float) -> bool:
+    """Overwrite the unused bytes of a file's pages, in a process for which this waits (ADR 48).
+
+    What was deleted before the journal was last emptied is then in no page of the file. One whose
+    kinds of pages cannot be distinguished, or which has checksums, stays as it is.
+
+    Args:
+        path: The file.
+        seconds: How long the process waits for others that write or read.
+
+    Returns:
+        Whether it was possible.
+    """
+    command = [sys.executable, "-P", "-m", unused_bytes.__name__, str(path), str(seconds)]
+    status = subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode  # noqa: S603
+    if status != unused_bytes.CLEARED:
+        _log.warning("unused bytes of the file not overwritten", exit_status=status)
+    return status in {unused_bytes.CLEARED, unused_bytes.NOT_SUPPORTED}
 
 
 def packed(version: SchemaVersion) -> int:

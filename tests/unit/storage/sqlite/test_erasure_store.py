@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fhirpub.storage.contract import SMALL_BYTES
 from fhirpub.storage.erasure.contract import ErasedDeliveries, Hold
-from fhirpub.storage.sqlite import erasure
+from fhirpub.storage.sqlite import database, erasure
+from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.storage.store import Store
 from fhirpub.testing.contracts.erasure.content import an_erasure, erase
 from fhirpub.testing.contracts.store.members import a_result
@@ -199,3 +202,59 @@ async def test_documents_are_deleted_however_many_there_are(store: Store) -> Non
 
     assert await store.erase_documents(LAB, names) == 20
     assert not await store.blobs(LAB, names)
+
+
+# What is left beside the rows
+
+
+def let_steps_work(store: SqliteStore, patch: pytest.MonkeyPatch, *, steps: int) -> list[str]:
+    """Let so many of the steps that overwrite what is left work; return those that were taken."""
+    taken: list[str] = []
+
+    def step(name: str) -> Callable[[], Awaitable[bool]]:
+        async def take() -> bool:
+            taken.append(name)
+            return len(taken) <= steps
+
+        return take
+
+    for name in ("empty_journal", "clear_unused_bytes"):
+        patch.setattr(store._open, name, step(name))
+    return taken
+
+
+STEPS = ["empty_journal", "clear_unused_bytes", "empty_journal"]
+
+
+async def test_the_journal_is_emptied_before_and_after_the_file_is_cleared(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = let_steps_work(store, monkeypatch, steps=3)
+
+    assert await store.forget_erased() is True
+    assert taken == STEPS
+
+
+@pytest.mark.parametrize("done", range(3))
+async def test_a_step_that_was_not_possible_is_the_last_one(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, done: int
+) -> None:
+    taken = let_steps_work(store, monkeypatch, steps=done)
+
+    assert await store.forget_erased() is False
+    assert taken == STEPS[: done + 1]
+
+
+async def test_the_file_is_cleared_within_the_deadline_of_the_store(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def clear(path: Path, *, seconds: float) -> bool:
+        calls.append((path, seconds))
+        return True
+
+    monkeypatch.setattr(database, "clear_unused_bytes", clear)
+
+    assert await store.forget_erased() is True
+    assert calls == [(store._path, store._deadline)]
