@@ -64,7 +64,8 @@ class Checkpoints:
         """Count pages that were committed; called by the writer, with its connection."""
         self._pages += pages
         is_free = self._running is None or self._running.done()
-        if self._pages < _PAGES or not is_free or not self._lock.take():
+        is_long = self._is_long
+        if not is_free or (self._pages < _PAGES and not is_long) or not self._lock.take():
             return
         try:
             with committing_nothing(writer):
@@ -76,8 +77,9 @@ class Checkpoints:
                 raise
             return
         self._pages = 0
-        if self._is_long:
-            self._running.exception()  # which waits for it
+        if is_long:  # few pages are left of it
+            self._running.exception()  # which waits for the end
+            self._is_long = False
 
     def _move(self) -> None:
         """Move the journal, and release the lock."""

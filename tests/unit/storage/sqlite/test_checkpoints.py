@@ -419,14 +419,35 @@ def test_the_writer_waits_for_the_checkpoint_of_a_long_journal(
     checkpoints.count(_PAGES, writer)
     assert moved(checkpoints, traced) == 1
 
-    checkpoints.count(_PAGES, writer)
+    checkpoints.count(1, writer)
     assert checkpoints._running is not None
     assert checkpoints._running.done()
+    assert moved(checkpoints, traced) == 2
 
     writer.execute("INSERT INTO t VALUES (1)")  # which begins the journal again
-    checkpoints.count(_PAGES, writer)
-    assert moved(checkpoints, traced) == 3
-    assert not checkpoints._is_long
+    ((_busy, pages, _moved),) = writer.execute(PASSIVE)
+    assert pages < 5
+
+
+def test_the_writer_waits_once_for_a_journal_that_is_being_read(
+    checkpoints: Checkpoints,
+    traced: Traced,
+    writer: sqlite3.Connection,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_PAGES_FOR_WRITER", 20)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM t").fetchall()
+        writer.execute("INSERT INTO t VALUES (randomblob(150000))")
+        checkpoints.count(_PAGES, writer)
+        assert moved(checkpoints, traced) == 1
+
+        for _ in range(3):
+            checkpoints.count(1, writer)
+
+    assert moved(checkpoints, traced) == 2
 
 
 def test_the_end_closes_the_lock(traced: Traced, path: Path) -> None:
