@@ -85,9 +85,15 @@ class Readers:
             # Work without a waiter must not delay the others.
             connection.set_progress_handler(budget.check, STEPS_BETWEEN_CHECKS)
             return work(connection)
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as problem:
             if budget.is_exceeded:
                 raise SearchTooCostly.beyond_budget() from None
+            if _code_of(problem) == sqlite3.SQLITE_INTERRUPT:  # nothing but the budget does it
+                raise TimeoutError from None
             raise
         finally:
             self._idle.append(connection)
+
+
+def _code_of(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -14,6 +15,7 @@ import pytest
 from fhirpub.errors import SearchTooCostly
 from fhirpub.storage.contract import MAX_SEARCH_SHARE
 from fhirpub.storage.sqlite.readers import Readers
+from fhirpub.storage.sqlite.work_budget import WorkBudget
 from tests.unit.storage.sqlite.probe import many
 from tests.waiting import until
 
@@ -140,6 +142,14 @@ async def test_a_read_ends_with_the_deadline_and_frees_its_thread(
     await hasty.drain()
     hasty._threads.shutdown()
     assert len(hasty._idle) == 8
+
+
+async def test_a_thread_that_ends_a_read_at_the_deadline_names_it(readers: Readers) -> None:
+    with pytest.raises(TimeoutError) as ended:  # also if the event loop is late
+        readers._read(many, WorkBudget(time.monotonic()))
+
+    assert ended.value.__cause__ is None
+    assert len(readers._idle) == 8
 
 
 @pytest.mark.parametrize(("asked", "given"), [(1.0, 1.0), (100.0, 20 * MAX_SEARCH_SHARE)])
