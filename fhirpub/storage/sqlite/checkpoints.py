@@ -44,6 +44,19 @@ class CheckpointLock:
         """Release the lock, in any thread."""
         fcntl.flock(self._folder, fcntl.LOCK_UN)
 
+    def run(self, work: Callable[[], bool]) -> bool:
+        """Return what ``work`` returns with the lock; False if others have it, or the writer's."""
+        if not self.take():
+            return False
+        try:
+            return work()
+        except sqlite3.OperationalError as problem:
+            if is_busy(problem):
+                return False
+            raise
+        finally:
+            self.release()
+
     def close(self) -> None:
         """Release the lock for good."""
         os.close(self._folder)
@@ -68,8 +81,7 @@ class Checkpoints:
         if not is_free or (self._pages < _PAGES and not is_long) or not self._lock.take():
             return
         try:
-            with committing_nothing(writer):
-                pass
+            commit_nothing(writer)
             self._running = self._thread.submit(self._move)
         except BaseException as problem:
             self._lock.release()
@@ -97,22 +109,12 @@ class Checkpoints:
 
         It waits for readers of this and other processes, which need the journal, and gives up.
         """
-        return self._thread.submit(self._empty)
+        return self._thread.submit(self._lock.run, self._empty)
 
     def _empty(self) -> bool:
-        if not self._lock.take():
-            return False
-        try:
-            with committing_nothing(self._connection):
-                pass
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            return cut_off(self._connection)
-        except sqlite3.OperationalError as problem:
-            if is_busy(problem):
-                return False
-            raise
-        finally:
-            self._lock.release()
+        commit_nothing(self._connection)
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        return cut_off(self._connection)
 
     def close(self) -> None:
         """Wait for a checkpoint in progress, and close."""
@@ -148,10 +150,15 @@ def committing_nothing(connection: sqlite3.Connection) -> Generator[None]:
             connection.execute("ROLLBACK")
 
 
-def cut_off(connection: sqlite3.Connection) -> bool:
-    """Empty the journal with the lock of checkpoints; return whether this was possible."""
+def commit_nothing(connection: sqlite3.Connection) -> None:
+    """Commit a page as it is, before a checkpoint."""
     with committing_nothing(connection):
         pass
+
+
+def cut_off(connection: sqlite3.Connection) -> bool:
+    """Empty the journal with the lock of checkpoints; return whether this was possible."""
+    commit_nothing(connection)
     # One that waits for readers has the writer's lock all the while: so it never waits.
     with _without_waiting(connection):
         ((was_busy, *_pages),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -22,7 +22,6 @@ from fhirpub.storage.sqlite.checkpoints import (
     CheckpointLock,
     committing_nothing,
     cut_off,
-    is_busy,
     journal_bytes,
 )
 
@@ -103,16 +102,7 @@ class UnusedBytes:
 
     def _clear_pages(self, numbers: Sequence[int]) -> bool:
         """Overwrite those of some pages; return False if other processes write or read."""
-        if not self._lock.take():
-            return False
-        try:
-            return cut_off(self._connection) and self._clear_alone(numbers)
-        except sqlite3.OperationalError as problem:
-            if is_busy(problem):
-                return False
-            raise
-        finally:
-            self._lock.release()
+        return self._lock.run(lambda: cut_off(self._connection) and self._clear_alone(numbers))
 
     def _clear_alone(self, numbers: Sequence[int]) -> bool:
         """Overwrite them, unless the journal is not empty any more.
