@@ -19,6 +19,7 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.webhooks.records import an_endpoint
 from fhirpub.testing.samples import LAB
+from tests.module_copies import copy_for
 
 OLD, NEW = bytes(32), bytes(range(32))
 
@@ -152,7 +153,7 @@ async def followed(
             await asyncio.Future()
         await left.acquire()
 
-    monkeypatch.setattr("fhirpub.app.secret_checks.asyncio.sleep", pause)
+    monkeypatch.setattr(copy_for(secret_checks, "asyncio", monkeypatch), "sleep", pause)
     with capture_logs() as lines:
         following = asyncio.create_task(follow_keys(SecretCipher([OLD], read=read)))
         await asyncio.wait_for(done.wait(), 30)

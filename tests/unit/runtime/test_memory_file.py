@@ -8,7 +8,9 @@ from contextlib import closing
 
 import pytest
 
+from fhirpub.runtime import memory_file
 from fhirpub.runtime.memory_file import MemoryFile
+from tests.module_copies import copy_for
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_what_is_closed_has_no_descriptor_any_more() -> None:
 def test_where_there_are_no_files_in_memory_a_temporary_one_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.delattr(copy_for(memory_file, "os", monkeypatch), "memfd_create")
 
     with closing(MemoryFile()) as file:
         file.append(b"body")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from tornado.httpclient import HTTPResponse
 
 from fhirpub.cli.http_client import Call
+from fhirpub.cli.publish import retries
 from fhirpub.cli.publish.retries import (
     PAUSES,
     Answered,
@@ -19,6 +19,7 @@ from fhirpub.cli.publish.retries import (
     send_until_answered,
 )
 from tests import canned
+from tests.module_copies import copy_for
 
 CALL = Call(method="POST", url="https://fhir.example.org/x")
 
@@ -41,7 +42,7 @@ class Line:
         async def sleep(seconds: float) -> None:
             self.waits.append(seconds)
 
-        monkeypatch.setattr(asyncio, "sleep", sleep)
+        monkeypatch.setattr(copy_for(retries, "asyncio", monkeypatch), "sleep", sleep)
 
     async def send(self, call: Call) -> HTTPResponse:
         assert call is CALL

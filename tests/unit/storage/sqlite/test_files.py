@@ -24,6 +24,7 @@ from fhirpub.storage.sqlite.files import (
     unpacked,
 )
 from fhirpub.storage.upgrades.versions import SchemaVersion, UpgradeNeeded
+from tests.module_copies import copy_for
 
 
 def test_a_file_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
@@ -56,7 +57,9 @@ def test_a_new_file_and_its_name_are_durable(
 ) -> None:
     synced: list[Path] = []
     monkeypatch.setattr(
-        os, "fsync", lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink())
+        copy_for(files, "os", monkeypatch),
+        "fsync",
+        lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink()),
     )
     path = tmp_path / "new" / "fhirpub.db"
 

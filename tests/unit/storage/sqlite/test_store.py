@@ -16,6 +16,7 @@ from fhirpub.encryption.cipher import SecretCipher
 from fhirpub.errors import StoreUnavailable
 from fhirpub.storage.contract import SMALL_BYTES, Page
 from fhirpub.storage.sqlite import schema as sql
+from fhirpub.storage.sqlite import store as sqlite_store
 from fhirpub.storage.sqlite.blobs import Piece
 from fhirpub.storage.sqlite.files import identity_of
 from fhirpub.storage.sqlite.rows import PIECE_BYTES
@@ -26,6 +27,7 @@ from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import query
 from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id, successor
+from tests.module_copies import copy_for
 
 _NOW = 1_700_000_000_000
 
@@ -128,7 +130,7 @@ async def test_the_rows_of_a_long_version_are_made_in_a_thread(
         handed_over.append(work)
         return await to_thread(work)
 
-    monkeypatch.setattr(asyncio, "to_thread", spy)
+    monkeypatch.setattr(copy_for(sqlite_store, "asyncio", monkeypatch), "to_thread", spy)
 
     assert await store.add(LAB, a_version(**changes))
     assert bool(handed_over) is in_a_thread

@@ -12,8 +12,10 @@ from typing import Any
 import click
 import pytest
 
+from fhirpub.cli.publish.bulk import report
 from fhirpub.cli.publish.bulk.report import ReportFailed, opened_report
 from fhirpub.cli.publish.outcome import Outcome
+from tests.module_copies import copy_for
 
 ISSUE = {
     "severity": "error",
@@ -86,7 +88,11 @@ def test_a_report_is_on_the_disk_when_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    monkeypatch.setattr("os.fsync", lambda number: sizes.append(os.fstat(number).st_size))
+    monkeypatch.setattr(
+        copy_for(report, "os", monkeypatch),
+        "fsync",
+        lambda number: sizes.append(os.fstat(number).st_size),
+    )
 
     write(tmp_path / "out.ndjson")
 
