@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -11,7 +12,6 @@ import pytest
 from fhirpub_client import Refused, Unanswered, clients, retries
 from fhirpub_client.retries import PAUSES, is_deferred, pause_after, pauses
 from tests.client.recorded import Recorded, with_async_client, with_client
-from tests.module_copies import copy_for
 
 OK = {"resourceType": "Patient", "id": "1"}
 
@@ -73,7 +73,7 @@ def test_a_time_in_another_form_is_none(named: str) -> None:
 def test_a_time_that_is_longer_than_a_pause_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "PAUSES", (0.001,))
     waited: list[float] = []
-    monkeypatch.setattr(copy_for(clients, "time", monkeypatch), "sleep", waited.append)
+    monkeypatch.setattr(clients, "time", SimpleNamespace(sleep=waited.append))
     service = Recorded(response(503, "7"), httpx.Response(200, json=OK))
 
     with_client(service, lambda client: client.read("1"))
@@ -88,7 +88,7 @@ def test_an_event_loop_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(copy_for(clients, "asyncio", monkeypatch), "sleep", wait)
+    monkeypatch.setattr(clients, "asyncio", SimpleNamespace(sleep=wait))
     service = Recorded(response(503, "7"), httpx.Response(200, json=OK))
 
     with_async_client(service, lambda client: client.read("1"))

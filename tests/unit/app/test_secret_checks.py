@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from fhirpub.storage.sqlite.store import SqliteStore
 from fhirpub.tenant import Tenant
 from fhirpub.testing.contracts.webhooks.records import an_endpoint
 from fhirpub.testing.samples import LAB
-from tests.module_copies import copy_for
 
 OLD, NEW = bytes(32), bytes(range(32))
 
@@ -153,7 +153,8 @@ async def followed(
             await asyncio.Future()
         await left.acquire()
 
-    monkeypatch.setattr(copy_for(secret_checks, "asyncio", monkeypatch), "sleep", pause)
+    own = SimpleNamespace(sleep=pause, to_thread=asyncio.to_thread)
+    monkeypatch.setattr(secret_checks, "asyncio", own)
     with capture_logs() as lines:
         following = asyncio.create_task(follow_keys(SecretCipher([OLD], read=read)))
         await asyncio.wait_for(done.wait(), 30)

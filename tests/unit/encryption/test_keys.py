@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +18,6 @@ from fhirpub.encryption.cipher import KEYS_VARIABLE, name_of
 from fhirpub.encryption.keys import OLDER_VARIABLE, KeySource
 from fhirpub.errors import ConfigurationError, SecretsUnavailable
 from fhirpub.plugin_api import KeyProvider
-from tests.module_copies import copy_for
 
 OLD, NEW = bytes(32), bytes(range(32))
 
@@ -185,7 +186,7 @@ def test_where_a_key_cannot_be_put_in_its_place_no_draft_of_it_stays(
     def refused(*_paths: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(copy_for(keys, "os", monkeypatch), "link", refused)
+    monkeypatch.setattr(keys, "os", SimpleNamespace(**{**vars(os), "link": refused}))
 
     with pytest.raises(ConfigurationError, match="cannot be written"):
         KeySource(Config(), beside=tmp_path / "keys").create()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from fhirpub.errors import StoreUnavailable
 from fhirpub.runtime import job_loop
 from fhirpub.runtime.job_loop import ANSWER, JOB, _has_next, _open, _pipes, _read, _run, _run_jobs
 from fhirpub.runtime.memory_file import MemoryFile
-from tests.module_copies import copy_for
 
 
 def joined(environment: str, body: bytes, *, more: str = "") -> str:
@@ -171,9 +171,8 @@ class Answers(io.BytesIO):
 def frozen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the loop does to the collector and to memory, without doing it to this process."""
     notes: list[str] = []
-    collector = copy_for(job_loop, "gc", monkeypatch)
-    for name in ("collect", "freeze", "disable"):
-        monkeypatch.setattr(collector, name, lambda name=name: notes.append(name))
+    collector = {name: partial(notes.append, name) for name in ("collect", "freeze", "disable")}
+    monkeypatch.setattr(job_loop, "gc", SimpleNamespace(**collector))
     monkeypatch.setattr(job_loop, "return_memory", lambda: notes.append("returned"))
     monkeypatch.setattr(job_loop, "_has_next", lambda _jobs: True)
     return notes

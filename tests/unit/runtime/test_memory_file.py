@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
 from fhirpub.runtime import memory_file
 from fhirpub.runtime.memory_file import MemoryFile
-from tests.module_copies import copy_for
 
 
 @pytest.fixture
@@ -69,7 +69,9 @@ def test_what_is_closed_has_no_descriptor_any_more() -> None:
 def test_where_there_are_no_files_in_memory_a_temporary_one_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delattr(copy_for(memory_file, "os", monkeypatch), "memfd_create")
+    own = SimpleNamespace(**vars(os))
+    del own.memfd_create
+    monkeypatch.setattr(memory_file, "os", own)
 
     with closing(MemoryFile()) as file:
         file.append(b"body")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from fhirpub.cli.publish.retries import (
     send_until_answered,
 )
 from tests import canned
-from tests.module_copies import copy_for
 
 CALL = Call(method="POST", url="https://fhir.example.org/x")
 
@@ -42,7 +42,7 @@ class Line:
         async def sleep(seconds: float) -> None:
             self.waits.append(seconds)
 
-        monkeypatch.setattr(copy_for(retries, "asyncio", monkeypatch), "sleep", sleep)
+        monkeypatch.setattr(retries, "asyncio", SimpleNamespace(sleep=sleep))
 
     async def send(self, call: Call) -> HTTPResponse:
         assert call is CALL

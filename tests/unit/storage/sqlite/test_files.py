@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +25,6 @@ from fhirpub.storage.sqlite.files import (
     unpacked,
 )
 from fhirpub.storage.upgrades.versions import SchemaVersion, UpgradeNeeded
-from tests.module_copies import copy_for
 
 
 def test_a_file_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
@@ -56,11 +56,11 @@ def test_a_new_file_and_its_name_are_durable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[Path] = []
-    monkeypatch.setattr(
-        copy_for(files, "os", monkeypatch),
-        "fsync",
-        lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink()),
-    )
+
+    def sync(number: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{number}").readlink())
+
+    monkeypatch.setattr(files, "os", SimpleNamespace(**{**vars(os), "fsync": sync}))
     path = tmp_path / "new" / "fhirpub.db"
 
     make_file(path)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +28,6 @@ from fhirpub.testing.contracts.store.members import a_result
 from fhirpub.testing.contracts.store.queries import query
 from fhirpub.testing.contracts.store.records import a_blob
 from fhirpub.testing.samples import LAB, OTHER, a_version, new_id, successor
-from tests.module_copies import copy_for
 
 _NOW = 1_700_000_000_000
 
@@ -130,7 +130,8 @@ async def test_the_rows_of_a_long_version_are_made_in_a_thread(
         handed_over.append(work)
         return await to_thread(work)
 
-    monkeypatch.setattr(copy_for(sqlite_store, "asyncio", monkeypatch), "to_thread", spy)
+    own = SimpleNamespace(**{**vars(asyncio), "to_thread": spy})
+    monkeypatch.setattr(sqlite_store, "asyncio", own)
 
     assert await store.add(LAB, a_version(**changes))
     assert bool(handed_over) is in_a_thread

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -15,7 +16,6 @@ import pytest
 from fhirpub.cli.publish.bulk import report
 from fhirpub.cli.publish.bulk.report import ReportFailed, opened_report
 from fhirpub.cli.publish.outcome import Outcome
-from tests.module_copies import copy_for
 
 ISSUE = {
     "severity": "error",
@@ -88,11 +88,11 @@ def test_a_report_is_on_the_disk_when_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    monkeypatch.setattr(
-        copy_for(report, "os", monkeypatch),
-        "fsync",
-        lambda number: sizes.append(os.fstat(number).st_size),
-    )
+
+    def sync(number: int) -> None:
+        sizes.append(os.fstat(number).st_size)
+
+    monkeypatch.setattr(report, "os", SimpleNamespace(**{**vars(os), "fsync": sync}))
 
     write(tmp_path / "out.ndjson")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +18,6 @@ from fhirpub.cli.publish.watch import claim
 from fhirpub.cli.publish.watch.claim import Claim, _move, reason_of
 from fhirpub.cli.publish.watch.folder import Settling, WatchedFolder
 from tests.bodies import register_body
-from tests.module_copies import copy_for
 from tests.unit.cli.publish.services import service_at
 from tests.waiting import wait_until
 
@@ -246,7 +247,7 @@ def test_without_links_no_file_is_overwritten_either(
     def refuse(*_paths: Any, **_options: Any) -> None:
         raise PermissionError("links are not supported")
 
-    monkeypatch.setattr(copy_for(claim, "os", monkeypatch), "link", refuse)
+    monkeypatch.setattr(claim, "os", SimpleNamespace(**{**vars(os), "link": refuse}))
     file, target = tmp_path / "a.pdf", tmp_path / "done" / "a.pdf"
     file.write_text("new")
     target.parent.mkdir()
